@@ -189,14 +189,16 @@ async fn errors_name_no_script(wire: Wire) {
 async fn all_rights_that_are_missing_are_in_one_error(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let _: String =
-        cli.query(&["ACL", "SETUSER", "locks", "on", ">secret", "-@all", "+hello"]).await;
-    let url = format!("redis://locks:secret@{}", server.addr());
-    let error = bounded(LIMIT, wire.builder().connect(&url)).await.unwrap_err().to_string();
-    let (_, line) = error.split_once("ACL SETUSER ").unwrap_or_else(|| panic!("{error}"));
-    // As an operator does it.
-    let words: Vec<_> = ["ACL", "SETUSER"].into_iter().chain(line.split_whitespace()).collect();
-    let _: String = cli.query(&words).await;
-    let client = bounded(LIMIT, wire.builder().connect(&url)).await.unwrap();
-    client.write("k").acquire().await.unwrap().release().await.unwrap();
+    for database in ["", "/1"] {
+        let none = ["ACL", "SETUSER", "locks", "reset", "on", ">secret", "-@all", "+hello"];
+        let _: String = cli.query(&none).await;
+        let url = format!("redis://locks:secret@{}{database}", server.addr());
+        let error = bounded(LIMIT, wire.builder().connect(&url)).await.unwrap_err().to_string();
+        let (_, line) = error.split_once("ACL SETUSER ").unwrap_or_else(|| panic!("{error}"));
+        // As an operator does it.
+        let words: Vec<_> = ["ACL", "SETUSER"].into_iter().chain(line.split_whitespace()).collect();
+        let _: String = cli.query(&words).await;
+        let client = bounded(LIMIT, wire.builder().connect(&url)).await.unwrap();
+        client.write("k").acquire().await.unwrap().release().await.unwrap();
+    }
 }

@@ -239,6 +239,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_connection_whose_runtime_ends_is_not_lost_but_abandoned() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let (lost, kept, _far) = runtime.block_on(async {
+            let (lost, far, _) = open(4_096);
+            drop(far);
+            lost.ended().await;
+            let (kept, far, _) = open(4_096);
+            (lost, kept, far)
+        });
+        drop(runtime);
+        assert!(lost.has_ended() && !lost.is_abandoned());
+        assert!(kept.has_ended() && kept.is_abandoned());
+    }
+
     #[tokio::test]
     async fn a_server_that_takes_no_commands_does_not_fill_the_memory() {
         let (transport, _far, _pushed) = open(1);

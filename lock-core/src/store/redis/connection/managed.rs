@@ -364,6 +364,8 @@ mod tests {
         managed.state.send_replace(State::Up(server, Arc::clone(&connection)));
         managed.close();
         assert!(connection.has_ended() && managed.now().is_none());
+        // As the watching task would, which already runs on another thread.
+        managed.down("the connection was lost".to_owned());
         let why = managed.check(Duration::ZERO).expect_err("closed").to_string();
         assert!(why.contains("shut down"), "{why}");
     }

@@ -95,11 +95,11 @@ mod tests {
             ),
             (
                 "NOPERM User x has no permissions to access the 'lock:order:7' key",
-                "\"NOPERM\": User x has no permissions to access the '..' key",
+                "NoPerm: User x has no permissions to access the '..' key",
             ),
             (
                 "NOPERM this user has no permissions to run the 'script|load' command",
-                "\"NOPERM\": this user has no permissions to run the 'script|load' command",
+                "NoPerm: this user has no permissions to run the 'script|load' command",
             ),
             ("ERR you can't use \"lock:it's\" there", "ResponseError: you can't use \"..\" there"),
             ("ERR no `a' b` or `c`", "ResponseError: no `..`"),

@@ -35,7 +35,7 @@ local function probe(command)
   local answer = redis.pcall(unpack(command))
   local refused = refused_part(answer)
   if refused == 'command' then deny(command[1]) end
-  if type(answer) == 'table' and string.find(answer.err or '', 'Unknown Redis command', 1, true) then unknown[#unknown + 1] = command[1] end
+  if type(answer) == 'table' and string.find(answer.err or '', 'Unknown.*command') then unknown[#unknown + 1] = command[1] end
   if refused == 'key' and not keys[1] then keys[1] = 0 end
   return answer
 end
