@@ -23,7 +23,7 @@ pub(crate) fn redis_server() -> OsString {
 pub struct RedisServerBuilder {
     arguments: Vec<String>,
     password: Option<String>,
-    tls: Option<TlsPort>,
+    tls: Option<Box<TlsPort>>,
     unix_socket: bool,
     sentinel: Option<String>,
     environment: Vec<(String, OsString)>,
@@ -69,7 +69,8 @@ impl RedisServerBuilder {
     #[must_use]
     pub fn tls(mut self, authority: &Authority) -> Self {
         let (authority, identity) = (authority.clone(), authority.identity());
-        self.tls = Some(TlsPort { port: crate::free_port(), authority, identity, asks: false });
+        let port = crate::free_port();
+        self.tls = Some(Box::new(TlsPort { port, authority, identity, asks: false }));
         self
     }
 

@@ -1,18 +1,22 @@
 //! A connection that ends because its client or its process ends is not a loss, and the log has none.
 
-use std::sync::mpsc;
+use std::{cell::Cell, sync::mpsc};
 
 use lock_core::LockClient;
 use lock_tests::{LIMIT, RedisServer};
 use tokio::runtime::{Builder, Runtime};
+use tracing::subscriber::DefaultGuard;
 
 use crate::faults::refused_tries::Log;
+
+thread_local! {
+    static LOGGING: Cell<Option<DefaultGuard>> = const { Cell::new(None) };
+}
 
 /// Its threads log to `log`. As many as race with each other on two cores.
 fn runtime(log: &Log) -> Runtime {
     let log = log.clone();
-    // The guard belongs to its thread, and ends with it.
-    let collect = move || std::mem::forget(log.collected());
+    let collect = move || LOGGING.set(Some(log.collected()));
     Builder::new_multi_thread()
         .worker_threads(4)
         .enable_all()

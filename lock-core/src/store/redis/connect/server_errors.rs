@@ -127,6 +127,8 @@ impl Server {
         let text = reason(&error);
         if error.code() == Some("NOPERM")
             && let Some(command) = text.split('\'').nth(1)
+            // It is a key that the user may not use.
+            && command != ".."
         {
             let mut rights = vec![format!("+{command}")];
             // Of a user that runs no script it is not known what else it lacks.
@@ -200,6 +202,8 @@ mod tests {
         for (reply, expected) in [
             ("NOPERM User x has no permissions to run the 'eval' command", "MissingRights"),
             ("NOPERM No permissions to access a key", "Unsuitable"),
+            ("NOPERM User x has no permissions to access the 'get' key", "Unsuitable"),
+            ("NOPERM User x has no permissions to access the 'k:7' key", "Unsuitable"),
             ("WRONGPASS invalid username-password pair", "Refused"),
             ("NOAUTH HELLO must be called", "Refused"),
             ("ERR invalid password", "Refused"),
