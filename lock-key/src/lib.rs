@@ -84,6 +84,9 @@ pub use writer::KeyWriter;
 /// The prefix that a client adds before the key is not counted.
 pub const MAX_KEY_BYTES: usize = 512;
 
+/// The most permits that a semaphore has.
+pub const MAX_PERMITS: u32 = 1_000_000;
+
 /// The longest value of a placeholder, in bytes before encoding: 128.
 pub const MAX_VALUE_BYTES: usize = 128;
 

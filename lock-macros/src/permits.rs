@@ -1,5 +1,6 @@
 //! How many permits a semaphore has, and how many of them each call takes.
 
+use lock_key::MAX_PERMITS;
 use syn::{Error, LitInt, Result};
 
 use crate::args::Args;
@@ -38,10 +39,10 @@ pub(crate) fn permits(args: &Args, kind: Kind) -> Result<(Option<u32>, Option<u3
 fn at_least_one(number: &LitInt, option: &str) -> Result<u32> {
     match number.base10_parse::<u32>() {
         Ok(0) => Err(Error::new(number.span(), format!("`{option}` is at least 1"))),
-        Err(_) => {
-            let text = format!("`{option}` is a whole number, at most {}", u32::MAX);
+        Ok(number @ 1..=MAX_PERMITS) => Ok(number),
+        Ok(_) | Err(_) => {
+            let text = format!("`{option}` is a whole number, at most {MAX_PERMITS}");
             Err(Error::new(number.span(), text))
         }
-        parsed => parsed,
     }
 }

@@ -108,7 +108,7 @@ pub mod __private {
     };
     #[cfg(feature = "file")]
     pub use crate::{
-        matching::{Matcher, RouteMatch, Way, host_of},
+        matching::{Matcher, PathPattern, RouteMatch, Way, host_of},
         rule::{RequestBudget, Rule},
     };
 }

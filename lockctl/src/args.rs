@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    commands::{advise, check, explain, graph, inspect, list, release, schema, watch},
+    commands::{advise, check, explain, graph, inspect, list, permits, release, schema, watch},
     outcome::CommandResult,
 };
 
@@ -47,6 +47,7 @@ pub(crate) enum Command {
     Inspect(inspect::Args),
     Watch(watch::Args),
     Graph(graph::Args),
+    Permits(permits::Args),
     Release(release::Args),
 }
 
@@ -61,6 +62,7 @@ impl Command {
             Command::Inspect(args) => args.run(),
             Command::Watch(args) => args.run(as_json),
             Command::Graph(args) => args.run(),
+            Command::Permits(args) => args.run(),
             Command::Release(args) => args.run(),
         }
     }

@@ -6,9 +6,8 @@ use crate::Cli;
 
 /// The keys that may be left when nothing is locked (P9 of docs/guarantees.md), and for how long;
 /// `None` is forever.
-const STAYS: [(&str, Option<Duration>); 4] = [
+const STAYS: [(&str, Option<Duration>); 3] = [
     ("lock_token:", None),
-    ("lock_permits:", None),
     ("redisson_lock_token:", Some(Duration::from_secs(3_600))),
     ("lock_client:", Some(Duration::from_secs(300))),
 ];

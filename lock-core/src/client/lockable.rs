@@ -2,6 +2,8 @@
 
 use std::{fmt, future::Future, time::Duration};
 
+use lock_key::MAX_PERMITS;
+
 use super::{LockClient, scope::Scope};
 use crate::{
     acquire,
@@ -69,6 +71,11 @@ impl SingleLock {
             let why =
                 "a semaphore without permits, which would never be granted: give their number";
             return Err(InvalidOptions(why.to_owned()).into());
+        }
+        if kind == Kind::Semaphore && self.permits > MAX_PERMITS {
+            let why =
+                format!("a semaphore of {} permits: it has at most {MAX_PERMITS}", self.permits);
+            return Err(InvalidOptions(why).into());
         }
         if kind == Kind::Semaphore && !(1..=self.permits).contains(&self.wanted_permits) {
             let why = format!(

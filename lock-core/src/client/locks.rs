@@ -99,7 +99,10 @@ impl LockClient {
 
     /// A semaphore of `permits` permits under `key`: Redisson's `getPermitExpirableSemaphore`.
     ///
-    /// The first acquisition sets the number; [`Semaphore::set_permits`] changes it later.
+    /// The number is this client's: a permit is granted if those in use and those that are acquired fit
+    /// into it. Clients may give different numbers, as replicas of two versions do. On Redisson's wire the
+    /// first acquisition sets the number, and [`Semaphore::set_permits`] changes it; a client that gives
+    /// another one logs it once, and [`health`](Self::health) warns of it.
     #[must_use]
     pub fn semaphore(&self, key: impl IntoLockKey, permits: u32) -> Semaphore {
         Semaphore::new(self, key.into_lock_key(), permits)

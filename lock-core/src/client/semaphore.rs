@@ -66,36 +66,39 @@ impl Semaphore {
         Acquire::new(Self(SingleLock { wanted_permits: permits, ..self.0.clone() }))
     }
 
-    /// Sets the number of permits, including those in use. If more are in use, the next is granted
-    /// when enough have been released. Returns the number of free permits, which is negative while
-    /// too many are in use.
+    /// Sets the number of permits on Redisson's wire, where Redis keeps it, including those in use. If
+    /// more are in use, the next is granted when enough have been released. Returns the number of free
+    /// permits, which is negative while too many are in use.
     ///
     /// # Errors
     ///
-    /// See [`InspectError`]. After [`InspectError::Unavailable`] it may have been done.
+    /// See [`InspectError`]. On every other store this is [`InspectError::Unsupported`]: the number is
+    /// each client's own. After [`InspectError::Unavailable`] it may have been done.
     pub async fn set_permits(&self, permits: u32) -> Result<i64, InspectError> {
-        self.resize(permits, false).await
+        let key = self.0.key.clone()?;
+        let engine = self.0.client.engine();
+        engine.tasks.attach_runtime()?;
+        let free = engine.store.set_permits(key.clone(), permits).await?;
+        Ok(free.ok_or(WrongKind { key, kind: Kind::Semaphore })?)
     }
 
-    /// Returns the number of free permits in the store at the time of the call.
+    /// Returns the number of permits that are free in the store at the time of the call: this
+    /// semaphore's permits less those in use, which is negative where other clients give a greater
+    /// number. On Redisson's wire the number in Redis counts.
     ///
     /// # Errors
     ///
     /// See [`InspectError`].
     pub async fn free_permits(&self) -> Result<i64, InspectError> {
-        self.resize(self.0.permits, true).await
+        let key = self.0.key.clone()?;
+        let engine = self.0.client.engine();
+        engine.tasks.attach_runtime()?;
+        let free = engine.store.free_permits(key.clone(), self.0.permits).await?;
+        Ok(free.ok_or(WrongKind { key, kind: Kind::Semaphore })?)
     }
 
     pub(crate) fn into_target(self) -> SingleLock {
         self.0
-    }
-
-    async fn resize(&self, permits: u32, only_missing: bool) -> Result<i64, InspectError> {
-        let engine = self.0.client.engine();
-        engine.tasks.attach_runtime()?;
-        let key = self.0.key.clone()?;
-        let free = engine.store.set_permits(key.clone(), permits, only_missing).await?;
-        Ok(free.ok_or(WrongKind { key, kind: Kind::Semaphore })?)
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct LockRequest {
     pub(crate) kind: Kind,
     pub(crate) key: LockKey,
     pub(crate) mode: Mode,
-    /// The permits that a semaphore is created with.
+    /// How many permits a semaphore has.
     pub(crate) permits: u32,
     /// The permits of a semaphore to acquire; one for every other kind.
     pub(crate) wanted_permits: u32,

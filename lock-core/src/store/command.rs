@@ -88,7 +88,7 @@ pub struct AcquireCommand {
     /// Zero for fair kinds, and for a store that does not
     /// [reserve tokens](super::LockStore::reserves_tokens).
     pub reserved_tokens: u32,
-    /// The permits that a semaphore is created with if there is none.
+    /// How many permits a semaphore has, in this client's number: a grant must fit into it.
     pub permits: u32,
     /// How many permits of a semaphore are acquired, all or none. One for every other kind.
     pub wanted_permits: u32,

@@ -94,6 +94,14 @@ fn unsupported<'a, T: Send + 'a>(what: &'static str) -> StoreFuture<'a, T> {
     ready(Err(Unsupported::new(what).into())).boxed()
 }
 
+/// Refuses to set the number of a semaphore's permits, where the store keeps none.
+pub(crate) fn own_number_of_permits<'a>() -> StoreFuture<'a, Option<i64>> {
+    unsupported(
+        "setting a semaphore's permits: the number is each client's own, given with \
+         LockClient::semaphore",
+    )
+}
+
 /// Leaves a line by one release for each waiter.
 pub(crate) fn leave_one_by_one<S: LockStore + ?Sized>(
     store: &S,
@@ -227,17 +235,19 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
         unsupported("several locks at once")
     }
 
-    /// Sets the number of a semaphore's permits, those in use included; with `only_missing` only if
-    /// there is no semaphore. Returns how many are free afterwards, negative if too many are in
-    /// use, or `None` if the key holds something else. Default: unsupported.
-    fn set_permits(
-        &self,
-        key: LockKey,
-        permits: u32,
-        only_missing: bool,
-    ) -> StoreFuture<'_, Option<i64>> {
-        let _ = (key, permits, only_missing);
+    /// Returns how many permits of a semaphore are free, negative if too many are in use, or `None` if
+    /// the key holds something else. There are `permits` of them, unless the store keeps a number.
+    /// Default: unsupported.
+    fn free_permits(&self, key: LockKey, permits: u32) -> StoreFuture<'_, Option<i64>> {
+        let _ = (key, permits);
         unsupported("semaphores")
+    }
+
+    /// Sets the number of a semaphore's permits, those in use included, in a store that keeps it.
+    /// Returns the same as [`free_permits`](Self::free_permits) does afterwards. Default: unsupported.
+    fn set_permits(&self, key: LockKey, permits: u32) -> StoreFuture<'_, Option<i64>> {
+        let _ = (key, permits);
+        own_number_of_permits()
     }
 
     /// Subscribes to wake-ups. Must not wait for a connection; see [`WakeupSender`] for a

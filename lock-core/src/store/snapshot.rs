@@ -19,7 +19,7 @@ pub struct LockSnapshot {
     pub remaining: Option<Duration>,
     /// In the order of the line, if there is one.
     pub waiters: Vec<WaiterSnapshot>,
-    /// A semaphore's free permits, negative while more are in use than there should be.
+    /// A semaphore's free permits where the store keeps their number, negative while more are in use.
     pub free_permits: Option<i64>,
     /// The last fencing token that was given out or reserved, if it is still known.
     pub token: Option<FencingToken>,

@@ -87,8 +87,9 @@ impl ScriptCaller {
             Step::Downgrade { reads, writes, lease } => {
                 steps.downgrade(&ConvertCommand { holder, after: after(reads, writes), lease })
             }
-            Step::SetPermits { permits, only_missing } => {
-                steps.set_permits(&self.key, permits, only_missing)
+            Step::FreePermits { permits } => steps.free_permits(&self.key, permits),
+            Step::SetPermits { permits } => {
+                steps.set_permits(&self.key, permits).expect("BUG: Redisson's wire")
             }
             Step::TakeAway => steps.force_release(&self.key),
         };

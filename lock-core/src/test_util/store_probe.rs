@@ -60,7 +60,7 @@ pub struct Ask {
     pub place: Option<Duration>,
     /// How long it has waited.
     pub waited: Duration,
-    /// The permits of a semaphore that it creates.
+    /// How many permits a semaphore has.
     pub permits: u32,
     /// How many of them it acquires.
     pub wanted_permits: u32,
@@ -71,11 +71,32 @@ pub struct Ask {
 #[expect(missing_docs, reason = "as in the steps of the store")]
 pub enum Step {
     Acquire(Ask),
-    Release { mode: Mode, holds: u32, in_line: bool },
-    Renew { mode: Mode, lease: Duration },
-    Upgrade { reads: u32, writes: u32, lease: Duration },
-    Downgrade { reads: u32, writes: u32, lease: Duration },
-    SetPermits { permits: u32, only_missing: bool },
+    Release {
+        mode: Mode,
+        holds: u32,
+        in_line: bool,
+    },
+    Renew {
+        mode: Mode,
+        lease: Duration,
+    },
+    Upgrade {
+        reads: u32,
+        writes: u32,
+        lease: Duration,
+    },
+    Downgrade {
+        reads: u32,
+        writes: u32,
+        lease: Duration,
+    },
+    FreePermits {
+        permits: u32,
+    },
+    /// On Redisson's wire alone.
+    SetPermits {
+        permits: u32,
+    },
     TakeAway,
 }
 
@@ -194,8 +215,12 @@ impl StoreProbe {
                     Downgraded::Lost => Answer::Lost,
                 }
             }
-            Step::SetPermits { permits, only_missing } => {
-                let free = store.set_permits(who.key.clone(), permits, only_missing).await?;
+            Step::FreePermits { permits } => {
+                let free = store.free_permits(who.key.clone(), permits).await?;
+                free.map_or(Answer::WrongKind, Answer::Free)
+            }
+            Step::SetPermits { permits } => {
+                let free = store.set_permits(who.key.clone(), permits).await?;
                 free.map_or(Answer::WrongKind, Answer::Free)
             }
             Step::TakeAway => match self.admin()?.force_release(who.key.clone()).await? {

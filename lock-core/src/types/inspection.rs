@@ -34,7 +34,8 @@ pub struct Inspection {
     /// the others the one that is next. Waiters behind another waiter of their own process are not
     /// known to the store.
     pub waiters: Vec<WaiterInfo>,
-    /// A semaphore's free permits, negative while more are in use than there should be.
+    /// A semaphore's free permits on Redisson's wire, negative while more are in use than there should
+    /// be. On every other store the number of permits is each client's own.
     pub free_permits: Option<i64>,
     /// The last fencing token that was granted, or reserved for local handoffs of the holder; on the
     /// native wire of any lock of that server (in a cluster of that slot). `None` if it has expired.

@@ -244,6 +244,7 @@ fn a_rule_matches_only_its_own_requests() {
         ("path = '/orders/{*rest}'", None),
         ("path = '/orders/{order}'", Some("path")),
         ("host = 'api.Example.org'", None),
+        ("host = 'api.example.org.'", None),
         ("host = 'example.org'", Some("host")),
         ("header = { name = 'X-Tier' }", None),
         ("header = { name = 'x-tier', value = 'gold' }", None),
@@ -258,6 +259,31 @@ fn a_rule_matches_only_its_own_requests() {
     assert_eq!(mismatch("", Method::PUT, Way::Path("/orders"), &headers), None);
     let nobody = HeaderMap::new();
     assert_eq!(mismatch("host = 'a'", Method::PUT, route, &nobody), Some("host"));
+}
+
+/// As RFC 9110 and DNS compare them: another spelling would pass without a lock.
+#[test]
+fn one_host_in_all_its_spellings() {
+    for (rule, sent) in [
+        ("api.example.org", "api.example.org."),
+        ("api.example.org", "API.Example.ORG.:443"),
+        ("api.example.org", "%61pi.example.org"),
+        ("[2001:db8::1]", "[2001:0DB8:0:0:0:0:0:1]:80"),
+        ("[2001:DB8:0::1]", "[2001:db8::1]"),
+    ] {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, sent.parse().unwrap());
+        let found = format!("host = '{rule}'");
+        assert_eq!(mismatch(&found, Method::PUT, Way::Route("/"), &headers), None, "{rule} {sent}");
+    }
+    let mut headers = HeaderMap::new();
+    for sent in
+        ["api.example.org..", "xapi.example.org", "api.example.org.evil", "%zz", "", "[", "[]:1"]
+    {
+        headers.insert(HOST, sent.parse().unwrap());
+        let found = "host = 'api.example.org'";
+        assert_eq!(mismatch(found, Method::PUT, Way::Route("/"), &headers), Some("host"), "{sent}");
+    }
 }
 
 #[test]

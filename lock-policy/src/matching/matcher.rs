@@ -1,8 +1,9 @@
 //! Matches requests and attributes.
 
-use std::sync::Arc;
+use std::{borrow::Cow, net::Ipv6Addr, sync::Arc};
 
 use http::{HeaderMap, HeaderName, Method, Uri, header::HOST};
+use percent_encoding::percent_decode_str;
 
 use super::path_pattern::PathPattern;
 
@@ -22,7 +23,7 @@ pub struct RouteMatch {
     pub methods: Vec<Method>,
     /// The route; `None` for any.
     pub path: Option<PathPattern>,
-    /// The host, in lower case.
+    /// The host, [as it is compared](host_name).
     pub host: Option<String>,
     /// The headers that the request must have.
     pub headers: Vec<HeaderMatch>,
@@ -58,8 +59,7 @@ impl RouteMatch {
             Way::Route(route) => pattern.covers(route),
             Way::Path(path) => pattern.captures(path).is_some(),
         });
-        let same_host =
-            |wanted: &String| host.is_some_and(|host| wanted.eq_ignore_ascii_case(host));
+        let same_host = |wanted: &String| host.is_some_and(|host| *wanted == host_name(host));
         if !path {
             Some("path")
         } else if !self.methods.is_empty() && !self.methods.contains(method) {
@@ -106,6 +106,24 @@ impl HeaderMatch {
             self.value.as_ref().is_none_or(|wanted| value.as_bytes() == wanted.as_bytes())
         })
     }
+}
+
+/// Returns the one form of a host that RFC 9110 and DNS take for the same: in lower case, without the dot
+/// of the root, percent-decoded, an IPv6 address in its shortest form.
+pub(crate) fn host_name(host: &str) -> Cow<'_, str> {
+    let inside = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    if let Some(Ok(address)) = inside.map(str::parse::<Ipv6Addr>) {
+        return format!("[{address}]").into();
+    }
+    let name = match percent_decode_str(host).decode_utf8() {
+        Ok(decoded) => decoded,
+        Err(_) => host.into(),
+    };
+    let is_plain = !name.ends_with('.') && !name.bytes().any(|byte| byte.is_ascii_uppercase());
+    if is_plain {
+        return name;
+    }
+    name.strip_suffix('.').unwrap_or(&name).to_ascii_lowercase().into()
 }
 
 /// Returns the host of a request without its port, from its URI or else its `Host` header.

@@ -5,5 +5,6 @@ mod path_pattern;
 mod path_segment;
 
 pub(crate) use matcher::HeaderMatch;
+pub(crate) use matcher::host_name;
 pub use matcher::{Matcher, RouteMatch, Way, host_of};
-pub(crate) use path_pattern::PathPattern;
+pub use path_pattern::PathPattern;

@@ -83,6 +83,12 @@ impl PathPattern {
         route.strip_prefix(above).is_some_and(|below| !below.is_empty())
     }
 
+    /// Whether it applies to the end of a route, in whole segments, and not to the route.
+    pub fn covers_end_of(&self, route: &str) -> bool {
+        let mut ends = route.match_indices('/').skip(1).map(|(at, _)| &route[at..]);
+        !self.covers(route) && ends.any(|end| end != "/" && self.covers(end))
+    }
+
     /// Returns a number for each segment, from the left: the less, the more specific. Of two
     /// patterns for one path a router chooses the smaller.
     pub(crate) fn breadth(&self) -> Vec<usize> {
@@ -157,6 +163,23 @@ mod tests {
             ("/", "/", true),
         ] {
             assert_eq!(pattern(rule).covers(route), covers, "{rule} {route}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_route_is_told_from_the_route() {
+        for (rule, route, is_end) in [
+            ("/orders/{id}", "/api/orders/{id}", true),
+            ("/orders/{id}", "/{tenant}/v1/orders/{id}", true),
+            ("/orders/{*rest}", "/api/orders/{id}/lines", true),
+            ("/orders/{id}", "/orders/{id}", false),
+            ("/orders/{id}", "/reorders/{id}", false),
+            ("/orders/{id}", "/api/orders/{id}/lines", false),
+            ("/{*rest}", "/api/orders/{id}", false),
+            ("/", "/api/", false),
+            ("/", "/api", false),
+        ] {
+            assert_eq!(pattern(rule).covers_end_of(route), is_end, "{rule} {route}");
         }
     }
 

@@ -4,7 +4,7 @@ use http::{HeaderName, HeaderValue, Method};
 
 use crate::{
     diagnostics::Diagnostic,
-    matching::{HeaderMatch, PathPattern, RouteMatch},
+    matching::{HeaderMatch, PathPattern, RouteMatch, host_name},
     read::{Fields, Text, Value},
 };
 
@@ -55,7 +55,7 @@ fn host(text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
     } else if !value.is_ascii() {
         "write it as clients send it, in ASCII, such as \"xn--bcher-kva.example\""
     } else if is_address || value.chars().all(legal) {
-        return Some(value.to_ascii_lowercase());
+        return Some(host_name(value).into_owned());
     } else {
         "a host is a name such as \"api.example.org\""
     };

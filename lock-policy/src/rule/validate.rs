@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lock_core::Kind;
+use lock_key::MAX_PERMITS;
 
 use super::{Rule, effective_fields::EffectiveFields};
 use crate::{
@@ -113,6 +114,9 @@ fn has_permits_if_a_semaphore(
             );
         } else if effective.count(name) == Some(0) {
             let what = format!("`{name}` is at least 1");
+            diagnostics.push(Diagnostic::new(read.span.clone(), what));
+        } else if effective.count(name).is_some_and(|count| count > MAX_PERMITS as usize) {
+            let what = format!("`{name}` is at most {MAX_PERMITS}");
             diagnostics.push(Diagnostic::new(read.span.clone(), what));
         }
     }

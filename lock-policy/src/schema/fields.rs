@@ -306,7 +306,7 @@ pub(crate) const MATCH: &[Field] = &[
         "host",
         ValueType::Text("api.example.org"),
         "any",
-        "The request's host, without its port, in any case.",
+        "The request's host, without its port, however it is spelled.",
     ),
     optional(
         "header",

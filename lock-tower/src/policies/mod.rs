@@ -70,8 +70,10 @@ mod compatibility;
 mod coverage;
 mod error;
 mod layer;
+mod near_misses;
 #[cfg(feature = "utoipa")]
 mod responses;
+mod seen_routes;
 mod service;
 mod version;
 mod watch;
@@ -80,7 +82,10 @@ use std::{
     fmt,
     future::Future,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use ::metrics::{counter, gauge};
@@ -99,6 +104,7 @@ use crate::{
     telemetry::metrics,
 };
 
+use seen_routes::SeenRoutes;
 use version::Registered;
 
 pub use coverage::{Route, RouteTable};
@@ -120,6 +126,9 @@ struct PoliciesInner {
     current: RwLock<Arc<Version>>,
     /// Held while the file is read and turned into a new version.
     changing: Mutex<()>,
+    seen: SeenRoutes,
+    /// Whether the last text of the file was refused.
+    is_refused: AtomicBool,
 }
 
 /// Identifies the version in force.
@@ -213,6 +222,7 @@ impl Policies {
         let changed = changed.and_then(|file| self.put_in_force(file));
         if let Err(why) = &changed {
             counter!(metrics::POLICY_RELOADS, "result" => "refused").increment(1);
+            self.0.is_refused.store(true, Ordering::Relaxed);
             tracing::error!(
                 file = %path.display(),
                 in_force = self.version().number,
@@ -224,7 +234,15 @@ impl Policies {
 
     fn put_in_force(&self, file: PolicyFile) -> Result<PolicyVersion, PoliciesError> {
         let before = self.current();
+        let was_refused = self.0.is_refused.swap(false, Ordering::Relaxed);
         if before.file.version() == file.version() {
+            if was_refused {
+                let number = before.number;
+                tracing::info!(
+                    number,
+                    "the policy file has no errors any more: it is the version in force"
+                );
+            }
             return Ok(self.version());
         }
         let changes = compatibility::changes(&before, &file);
@@ -242,7 +260,25 @@ impl Policies {
                 gone.join(", ")
             );
         }
+        self.compare_with_routes(&before);
         Ok(self.announce())
+    }
+
+    /// Logs which rules of a new version do not match what they seem to be for.
+    fn compare_with_routes(&self, before: &Version) {
+        let (current, seen) = (self.current(), self.0.seen.all());
+        for route in &seen {
+            near_misses::log_ends(&current, route);
+        }
+        let unmatched = near_misses::without_a_route(before, &current, &seen);
+        if !unmatched.is_empty() {
+            tracing::warn!(
+                "rules match none of the {} routes that requests have had so far: {}. Compare their \
+                 paths with the router's (Policies::check_routes)",
+                seen.len(),
+                unmatched.join(", ")
+            );
+        }
     }
 
     /// Logs the version now in force and returns it.
@@ -324,6 +360,8 @@ impl PoliciesBuilder {
             path,
             current: RwLock::new(Arc::new(first)),
             changing: Mutex::default(),
+            seen: SeenRoutes::default(),
+            is_refused: AtomicBool::new(false),
         }));
         policies.announce();
         // Announce at start instead of at the first request: an operator that has set the kill

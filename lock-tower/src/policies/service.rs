@@ -4,13 +4,14 @@ use std::{
     task::{Context, Poll},
 };
 
+use axum::extract::MatchedPath;
 use bytes::Bytes;
 use http::{Request, Response, request::Parts};
 use http_body::Body;
 use lock_policy::KeyRejection;
 use tower_service::Service;
 
-use super::{Policies, version::Version};
+use super::{Policies, near_misses, version::Version};
 use crate::{
     pipeline::{body::LockBody, reject, response_future::ResponseFuture, serve::serve},
     request::context::RequestContext,
@@ -54,6 +55,11 @@ where
         let version = self.policies.current();
         let client = self.policies.0.registered.client.clone();
         let (mut parts, body) = request.into_parts();
+        if let Some(route) = parts.extensions.get::<MatchedPath>()
+            && self.policies.0.seen.add(route.as_str())
+        {
+            near_misses::log_ends(&version, route.as_str());
+        }
         let time = version.limit_time(&mut parts);
         let mut context = RequestContext::join(&client, &parts);
         let around = context.attributes.take();
@@ -80,7 +86,10 @@ where
     B: Send + 'static,
     R: Body<Data = Bytes> + Send + 'static,
 {
-    let Some(found) = version.find(&parts) else {
+    let found = version.find(&parts);
+    #[cfg(feature = "testing")]
+    crate::testing::rule_found(&parts, found.as_ref().map(|found| &*found.lock.policy.name));
+    let Some(found) = found else {
         parts.extensions.insert(context.clone());
         let request = Request::from_parts(parts, body);
         let answer = context.run(async move { inner.call(request).await }).await?;

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use ::metrics::{counter, gauge};
@@ -51,6 +54,19 @@ pub(crate) struct Version {
 pub(super) struct RouteRule {
     pub(super) matches: RouteMatch,
     pub(super) lock: RouteLock,
+    /// Whether a request was under this rule.
+    has_matched: AtomicBool,
+}
+
+impl RouteRule {
+    /// Counts the rule as one that matches. The metric is written once, not by every request.
+    fn matched(&self) {
+        if !self.has_matched.load(Ordering::Relaxed)
+            && !self.has_matched.swap(true, Ordering::Relaxed)
+        {
+            metrics::policy_matched(&self.lock.policy.name, 1);
+        }
+    }
 }
 
 /// The rule that matches a request.
@@ -88,7 +104,8 @@ impl Version {
                         deadline_header: None,
                         limit: registered.limit.clone(),
                     };
-                    routes.push(RouteRule { matches: matches.clone(), lock });
+                    let has_matched = AtomicBool::new(false);
+                    routes.push(RouteRule { matches: matches.clone(), lock, has_matched });
                 }
             }
         }
@@ -102,6 +119,9 @@ impl Version {
         for rule in self.file.rules() {
             let (kind, mode) = (rule.kind.unwrap_or_default(), rule.mode.unwrap_or_default());
             metrics::begin(&rule.name.to_string().into(), mode.possible(kind));
+        }
+        for rule in &self.routes {
+            metrics::policy_matched(&rule.lock.policy.name, 0);
         }
         gauge!(metrics::POLICY_VERSION).set(self.number as f64);
         gauge!(metrics::POLICY_INFO, "id" => self.file.version().to_owned()).set(1);
@@ -118,6 +138,7 @@ impl Version {
         let rule = rules.find(|rule| {
             rule.matches.mismatch(&parts.method, way, host, &parts.headers).is_none()
         })?;
+        rule.matched();
         let is_sure = route.is_some() || !rule.matches.needs_route();
         Some(MatchedLock { lock: &rule.lock, is_sure })
     }

@@ -59,6 +59,8 @@ pub(crate) const POLICY_VERSION: &str = "lock_policy_version";
 #[cfg(feature = "policy")]
 pub(crate) const POLICY_INFO: &str = "lock_policy_info";
 #[cfg(feature = "policy")]
+pub(crate) const POLICY_MATCHED: &str = "lock_policy_matched";
+#[cfg(feature = "policy")]
 pub(crate) const POLICY_RELOADS: &str = "lock_policy_reloads_total";
 
 pub(crate) const GRANTED: &str = "granted";
@@ -122,6 +124,12 @@ pub(crate) fn begin(policy: &LockName, modes: &[Mode]) {
     }
     // Add zero instead of setting zero: a request may be waiting already.
     gauge!(WAITERS, "policy" => label(policy)).increment(0);
+}
+
+/// Records whether a request was under a rule of the policy file in force.
+#[cfg(feature = "policy")]
+pub(crate) fn policy_matched(policy: &LockName, matched: u8) {
+    gauge!(POLICY_MATCHED, "policy" => label(policy)).set(matched);
 }
 
 /// Returns a loss as one of [`CAUSES`].

@@ -45,6 +45,8 @@
 mod axum_routes;
 mod locks;
 mod overlaps;
+#[cfg(feature = "policy")]
+mod rules;
 #[doc(hidden)]
 pub mod untrusted_input;
 
@@ -52,3 +54,7 @@ pub mod untrusted_input;
 pub use axum_routes::routes;
 pub use locks::TestLocks;
 pub use overlaps::{OverlapGuard, Overlaps};
+#[cfg(feature = "policy")]
+pub(crate) use rules::rule_found;
+#[cfg(feature = "policy")]
+pub use rules::rules_of;

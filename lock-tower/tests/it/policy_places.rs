@@ -3,12 +3,14 @@
 use crate::common::{call, logs::Logs, request};
 use axum::{
     Router,
+    body::Body,
     routing::{any, get, put},
 };
+use http::Request;
 use lock_tower::{
     LockClient, distributed_lock,
     policies::Policies,
-    testing::{TestLocks, routes},
+    testing::{self, TestLocks, routes},
 };
 use tower::{Layer, ServiceExt};
 
@@ -208,4 +210,49 @@ async fn a_request_without_a_policy_has_a_scope() {
         let _held = locks.hold("inner").await;
         call(&app, "PUT", path).await.assert_problem(423, "lock-busy");
     }
+}
+
+const ORDER: (&str, &str) = ("order", "path = \"/orders/{id}\"");
+
+async fn rules_of(app: &Router, path: &str) -> Vec<Option<String>> {
+    let request = Request::put(path).body(Body::empty()).unwrap();
+    testing::rules_of(app.clone(), request).await
+}
+
+/// Its routes have the path of the whole router, the rule only the end of it.
+#[tokio::test]
+async fn a_rule_with_the_end_of_a_nested_route_is_an_error_in_the_log() {
+    for nests_a_service in [false, true] {
+        let logs = Logs::collect();
+        let policies = policies(LockClient::in_memory(), &[ORDER]);
+        let inner = orders().route_layer(policies.layer());
+        let app: Router = match nests_a_service {
+            true => Router::new().nest_service("/api", inner),
+            false => Router::new().nest("/api", inner),
+        };
+        for _ in 0..3 {
+            assert_eq!(rules_of(&app, "/api/orders/7").await, [None]);
+        }
+        let told = "requests of this route run without the lock of this rule";
+        let lines: Vec<_> = logs.lines().into_iter().filter(|line| line.contains(told)).collect();
+        assert_eq!(lines.len(), 1, "{}", logs.text());
+        assert!(lines[0].contains("ERROR") && lines[0].contains("policy=order"), "{lines:?}");
+        assert!(lines[0].contains("route=\"/api/orders/{id}\""), "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_test_kit_shows_which_rules_a_request_meets() {
+    let locks = LockClient::in_memory();
+    let outer = policies(locks.clone(), &[("all", "path = \"/{*rest}\"")]);
+    let inner = policies(locks, &[ORDER]);
+    let app: Router = orders()
+        .route_layer(inner.layer())
+        .route("/late/{id}", put(handler))
+        .route_layer(outer.layer())
+        .route("/later", put(handler));
+    let named = |name: &str| Some(name.to_owned());
+    assert_eq!(rules_of(&app, "/orders/7").await, [named("all"), named("order")]);
+    assert_eq!(rules_of(&app, "/late/7").await, [named("all")]);
+    assert!(rules_of(&app, "/later").await.is_empty(), "it was added after the layer");
 }

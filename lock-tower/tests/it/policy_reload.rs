@@ -363,3 +363,28 @@ async fn watching_leaves_a_file_alone_that_is_still_being_written() {
     }
     assert_eq!((world.policies.version().number, world.policies.version().id), (2, id));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_matches_no_known_route_is_warned_of_and_measured() {
+    let (logs, metrics) = (Logs::collect(), Metrics::collect());
+    let world = world(&order("wait = \"0s\""));
+    assert_eq!(call(&world.app, "PUT", "/orders/7").await.status, 200);
+    assert_eq!(metrics.value(r#"lock_policy_matched{policy="order"}"#), 1.0);
+    let warned = || logs.text().contains("rules match none of the 1 routes");
+    world.reload(&order("wait = \"1s\"")).unwrap();
+    assert!(!warned(), "{}", logs.text());
+    world.reload(&order("wait = \"1s\"").replace("/orders/{id}", "/order/{id}")).unwrap();
+    assert!(warned() && logs.text().contains("have had so far: order."), "{}", logs.text());
+}
+
+/// An alarm that was set off by the refusal ends.
+#[test]
+fn a_file_that_is_good_again_is_logged() {
+    let world = world(&order(""));
+    let logs = Logs::collect();
+    world.reload("version = ").unwrap_err();
+    assert_eq!(world.reload(&order("")).unwrap(), 1);
+    assert_eq!(world.reload(&order("")).unwrap(), 1);
+    let told = "the policy file has no errors any more";
+    assert_eq!(logs.text().matches(told).count(), 1, "{}", logs.text());
+}

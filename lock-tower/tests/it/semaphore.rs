@@ -213,8 +213,9 @@ async fn layer_and_attribute_take_permits_of_their_own() {
             .route_layer(layer.semaphore(permits).wait(NEVER))
     };
     assert_eq!(call(&app(2), "PUT", "/exports/a").await.text, "a true");
-    // With one permit alone the attribute finds that of its own layer.
-    call(&app(1), "PUT", "/exports/b").await.assert_problem(423, "lock-busy");
+    // The attribute counts two: that of its own layer, and another one.
+    let _elsewhere = locks.semaphore("exports:b", 3).permit().acquire().await.unwrap();
+    call(&app(2), "PUT", "/exports/b").await.assert_problem(423, "lock-busy");
 }
 
 #[tokio::test]

@@ -71,6 +71,10 @@ pub(crate) fn screen(live: &Live, key: &str, seen: &Inspection) -> String {
     };
     let kind = seen.kind.map(|kind| format!("{kind}, ")).unwrap_or_default();
     let mut lines = vec![format!("{}: {kind}{held}", visible(key))];
+    if seen.kind == Some(Kind::Semaphore) && !seen.holders.is_empty() {
+        let in_use: u32 = seen.holders.iter().map(|holder| holder.writes).sum();
+        lines.push(format!("permits in use: {in_use}"));
+    }
     if let Some(free) = seen.free_permits {
         lines.push(format!("free permits: {free}"));
     }

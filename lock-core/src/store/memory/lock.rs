@@ -18,11 +18,11 @@ pub(crate) enum Lock {
 
 impl Lock {
     /// A new lock, free and without waiters.
-    pub(crate) fn new(kind: Kind, permits: u32) -> Self {
+    pub(crate) fn new(kind: Kind) -> Self {
         match kind {
             Kind::ReadWrite => Self::ReadWrite(ReadWrite::default()),
             Kind::FairReadWrite => Self::FairReadWrite(FairReadWrite::default()),
-            Kind::Semaphore => Self::SemaphoreLock(SemaphoreLock::of(permits)),
+            Kind::Semaphore => Self::SemaphoreLock(SemaphoreLock::default()),
             Kind::Reentrant | Kind::NonReentrant | Kind::Fair | Kind::Fenced => {
                 Self::Exclusive(Exclusive::default())
             }

@@ -29,7 +29,7 @@ impl MemoryStore {
 
 impl Keys {
     fn acquire(&mut self, step: &AcquireCommand) -> Acquired {
-        let acquired = self.with(&step.key, Some((step.kind, step.permits)), |entry, context| {
+        let acquired = self.with(&step.key, Some(step.kind), |entry, context| {
             if !entry.lock.becomes(step.kind) {
                 return Acquired::WrongKind;
             }
@@ -98,7 +98,7 @@ impl Keys {
     }
 
     fn force_release(&mut self, key: &LockKey) -> ForcedRelease {
-        let forced = self.with(key, Some((Kind::ReadWrite, 0)), |entry, context| {
+        let forced = self.with(key, Some(Kind::ReadWrite), |entry, context| {
             let standing = entry.lock.shape().standing(context.now);
             entry.lock.shape().take_away(context);
             let has_tokens = !entry.lock.is_of(Kind::Semaphore);
@@ -125,16 +125,13 @@ impl Keys {
         requested.unwrap_or(0)
     }
 
-    fn set_permits(&mut self, key: &LockKey, permits: u32, only_missing: bool) -> Option<i64> {
-        let work = |lock: &mut Lock, context: &mut StepContext<'_>| {
-            let Lock::SemaphoreLock(semaphore) = lock else { return None };
-            if !only_missing {
-                semaphore.resize(permits, context);
-            }
-            Some(semaphore.free())
-        };
-        let make = Some((Kind::Semaphore, permits));
-        self.with(key, make, |entry, context| work(&mut entry.lock, context)).flatten()
+    fn free_permits(&mut self, key: &LockKey, permits: u32) -> Option<i64> {
+        let in_use = self.with(key, None, |entry, _| match &entry.lock {
+            Lock::SemaphoreLock(semaphore) => Some(semaphore.in_use()),
+            _ => None,
+        });
+        let in_use = i64::try_from(in_use.unwrap_or(Some(0))?).unwrap_or(i64::MAX);
+        Some(i64::from(permits).saturating_sub(in_use))
     }
 }
 
@@ -222,13 +219,8 @@ impl LockStore for MemoryStore {
         })
     }
 
-    fn set_permits(
-        &self,
-        key: LockKey,
-        permits: u32,
-        only_missing: bool,
-    ) -> StoreFuture<'_, Option<i64>> {
-        self.with_keys(|keys| keys.set_permits(&key, permits, only_missing))
+    fn free_permits(&self, key: LockKey, permits: u32) -> StoreFuture<'_, Option<i64>> {
+        self.with_keys(|keys| keys.free_permits(&key, permits))
     }
 
     fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
@@ -270,7 +262,7 @@ impl StoreAdmin for MemoryStore {
             held.retain(|key| {
                 let standing = keys.standing(key);
                 after.as_deref().is_none_or(|after| key.as_str() > after)
-                    && (!standing.holders.is_empty() || standing.kind == Some(Kind::Semaphore))
+                    && !standing.holders.is_empty()
             });
             KeyPage::cut(held, limit)
         })

@@ -1,5 +1,4 @@
-//! A number of permits, each with a lease. The semaphore is kept forever, as in Redis: the number
-//! of permits is not stored anywhere else.
+//! Permits, each with a lease. How many there are is each caller's own number.
 
 use std::collections::HashMap;
 
@@ -23,59 +22,36 @@ struct PermitLease {
     permits: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct SemaphoreLock {
-    /// In use and free.
-    total: i64,
     leases: HashMap<OwnerId, PermitLease>,
-    /// Leases that have expired since permits were last passed on.
-    ended: i64,
+    /// Whether leases have expired since permits were last passed on.
+    has_expired: bool,
     waiters: Waiters,
 }
 
 impl SemaphoreLock {
-    pub(crate) fn of(permits: u32) -> Self {
-        Self {
-            total: permits.into(),
-            leases: HashMap::new(),
-            ended: 0,
-            waiters: Waiters::default(),
-        }
-    }
-
-    /// Below zero while more permits are in use than there should be.
-    pub(crate) fn free(&self) -> i64 {
-        let in_use: i64 = self.leases.values().map(|lease| i64::from(lease.permits)).sum();
-        self.total.saturating_sub(in_use)
-    }
-
-    pub(crate) fn resize(&mut self, permits: u32, context: &mut StepContext<'_>) {
-        let before = self.free() - self.ended;
-        self.total = permits.into();
-        if self.free() > before {
-            self.pass_on(context);
-        }
-        self.ended = 0;
+    pub(crate) fn in_use(&self) -> u64 {
+        self.leases.values().map(|lease| u64::from(lease.permits)).sum()
     }
 
     /// Reserves free permits for the next waiters.
     fn pass_on(&mut self, context: &mut StepContext<'_>) {
-        self.ended = 0;
-        let free = u64::try_from(self.free()).unwrap_or(0);
-        self.waiters.wake_fitting(free, context);
+        self.has_expired = false;
+        self.waiters.wake_fitting(self.in_use(), context);
     }
 }
 
 impl LockRules for SemaphoreLock {
     fn expire(&mut self, now: LeaseInstant) {
-        let before = self.free();
+        let before = self.leases.len();
         self.leases.retain(|_, lease| lease.until > now);
-        self.ended += self.free() - before;
+        self.has_expired |= self.leases.len() < before;
         self.waiters.expire(now);
     }
 
     fn is_over(&self) -> bool {
-        false
+        self.leases.is_empty() && self.waiters.is_empty()
     }
 
     fn acquire(&mut self, step: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
@@ -84,20 +60,20 @@ impl LockRules for SemaphoreLock {
             lease.until = until.max(lease.until);
             return Acquired::Granted(None);
         }
-        let wanted = u64::from(step.wanted_permits);
-        let granted = u64::try_from(self.free())
-            .is_ok_and(|free| free >= self.waiters.wanted_ahead(step, now) + wanted);
+        let (wanted, permits) = (u64::from(step.wanted_permits), u64::from(step.permits));
+        let ahead = self.waiters.wanted_ahead(step, now);
+        let granted = self.in_use() + ahead + wanted <= permits;
         let in_line = !granted && self.waiters.stand(step, now);
         if granted {
             self.waiters.enter(&step.owner, now);
             let lease = PermitLease { until, permits: step.wanted_permits };
             self.leases.insert(step.owner.clone(), lease);
         }
-        let first = self.waiters.first(now).filter(|_| self.free() > 0);
-        if first.is_some_and(|(_, is_reserved)| self.ended > 0 || !is_reserved) {
+        let first = self.waiters.first(now).filter(|_| self.in_use() < permits);
+        if first.is_some_and(|(_, is_reserved)| self.has_expired || !is_reserved) {
             self.pass_on(context);
         }
-        self.ended = 0;
+        self.has_expired = false;
         if granted {
             return Acquired::Granted(None);
         }
@@ -110,7 +86,7 @@ impl LockRules for SemaphoreLock {
     fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
         let left = step.in_line && self.waiters.leave(&step.holder.owner);
         let returned = self.leases.remove(&step.holder.owner).is_some();
-        if left || returned || self.ended > 0 {
+        if left || returned || self.has_expired {
             self.pass_on(context);
         }
         if returned { Released::Freed } else { Released::Gone }
@@ -133,7 +109,6 @@ impl LockRules for SemaphoreLock {
             kind: Some(Kind::Semaphore),
             mode: (!holders.is_empty()).then_some(Mode::Write),
             remaining: holders.iter().filter_map(|holder| holder.remaining).max(),
-            free_permits: Some(self.free()),
             holders,
             waiters: self.waiters.standing(now).collect(),
             ..LockSnapshot::default()
@@ -141,7 +116,7 @@ impl LockRules for SemaphoreLock {
     }
 
     fn take_away(&mut self, context: &mut StepContext<'_>) {
-        if self.leases.is_empty() && self.ended == 0 {
+        if self.leases.is_empty() && !self.has_expired {
             return;
         }
         self.leases.clear();

@@ -127,12 +127,11 @@ impl Keys {
     }
 
     /// Applies `work` to a key's lock as of now, and notifies the waiters that it returns. `None`
-    /// if there is no lock, and none is to be [made](Self::make_with) of a kind with so many
-    /// permits.
+    /// if there is no lock, and none is to be made.
     pub(crate) fn with<T>(
         &mut self,
         key: &LockKey,
-        make: Option<(Kind, u32)>,
+        make: Option<Kind>,
         work: impl FnOnce(&mut KeyEntry, &mut StepContext<'_>) -> T,
     ) -> Option<T> {
         let now = LeaseInstant::now();
@@ -144,10 +143,10 @@ impl Keys {
                 self.entries.remove(key);
             }
         }
-        if let Some((kind, permits)) = make
+        if let Some(kind) = make
             && !self.entries.contains_key(key)
         {
-            let lock = Lock::new(kind, permits);
+            let lock = Lock::new(kind);
             self.entries.insert(
                 key.clone(),
                 KeyEntry { lock, token: None, release_requests: HashSet::new() },

@@ -22,7 +22,8 @@ struct WaiterEntry {
     mode: Mode,
     since: LeaseInstant,
     until: LeaseInstant,
-    /// How many permits it wants; one of every lock that is not a semaphore.
+    /// How many permits of a semaphore it wants, and how many there are in its own number.
+    wanted: u64,
     permits: u64,
 }
 
@@ -76,7 +77,7 @@ impl Waiters {
 
     /// How many permits those want that have waited longer.
     pub(crate) fn wanted_ahead(&self, step: &AcquireCommand, now: LeaseInstant) -> u64 {
-        self.live(now).take(self.rank(step, now)).map(|waiter| waiter.permits).sum()
+        self.live(now).take(self.rank(step, now)).map(|waiter| waiter.wanted).sum()
     }
 
     /// Takes a place, or renews it; returns whether it has one.
@@ -88,8 +89,8 @@ impl Waiters {
             Some(own) if own.owner == step.owner => own.until = until,
             _ => {
                 let (owner, mode, since) = (step.owner.clone(), step.mode, now.before(step.waited));
-                let permits = step.wanted_permits.into();
-                self.0.insert(at, WaiterEntry { owner, mode, since, until, permits });
+                let (wanted, permits) = (step.wanted_permits.into(), step.permits.into());
+                self.0.insert(at, WaiterEntry { owner, mode, since, until, wanted, permits });
             }
         }
         true
@@ -123,13 +124,12 @@ impl Waiters {
         }
     }
 
-    /// Reserves free permits for the next waiters, in order: one that wants more than there are is
-    /// not passed by those behind it.
-    pub(crate) fn wake_fitting(&mut self, mut free: u64, context: &mut StepContext<'_>) {
+    /// Reserves permits for the next waiters, in order: one that wants more than are free is not
+    /// passed by those behind it.
+    pub(crate) fn wake_fitting(&mut self, mut in_use: u64, context: &mut StepContext<'_>) {
         let fitting = self.live(context.now).take_while(|waiter| {
-            let left = free.checked_sub(waiter.permits);
-            free = left.unwrap_or(0);
-            left.is_some()
+            in_use += waiter.wanted;
+            in_use <= waiter.permits
         });
         let fitting = fitting.count();
         self.wake_first(fitting, context);

@@ -6,6 +6,7 @@ pub(crate) mod connection;
 pub(crate) mod discovery;
 mod dispatcher;
 pub(crate) mod native;
+mod permit_numbers;
 pub(crate) mod protocol;
 pub(crate) mod pubsub;
 mod recent_keys;
@@ -24,6 +25,7 @@ use connection::{ClientName, Connection, FirstConnection, ManagedConnection, che
 use discovery::{Discovery, Fixed, Sentinels};
 use dispatcher::{Dispatcher, Topology};
 use native::{NativeWire, Writer};
+use permit_numbers::PermitNumbers;
 use protocol::Wire;
 use pubsub::{ChannelFilter, Channels, Subscriber};
 use recent_keys::RecentKeys;
@@ -168,6 +170,7 @@ impl ConnectPlan {
             replicas: self.options.replicas,
             met_others: native.is_none().then(RecentKeys::new),
             native,
+            permit_numbers: PermitNumbers::default(),
         }
     }
 }

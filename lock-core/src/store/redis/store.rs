@@ -13,6 +13,7 @@ use super::{
     connection::{ClientName, Connection, client_name, work_records},
     dispatcher::{Dispatched, Dispatcher, Topology},
     native::{NativeWire, Tried, Writer},
+    permit_numbers::PermitNumbers,
     protocol::{Replicas, Reply, Request, ScriptCall, Wire, decode, slot_of, taken_channel},
     pubsub::Channels,
     recent_keys::RecentKeys,
@@ -41,6 +42,7 @@ pub(crate) struct RedisStore {
     pub(crate) native: Option<Native>,
     /// The keys whose last release here met waiters of another library; on Redisson's wire alone.
     pub(crate) met_others: Option<RecentKeys>,
+    pub(crate) permit_numbers: PermitNumbers,
 }
 
 /// What only the native wire has.
@@ -114,6 +116,9 @@ impl RedisStore {
             }
             (Acquired::Busy { .. } | Acquired::Yield { .. }, Some(native)) => {
                 native.refusals.add(&step.key);
+            }
+            (_, None) if step.kind == Kind::Semaphore => {
+                self.permit_numbers.compare(&step.key, step.permits, reply.permits_in_store());
             }
             _ => {}
         }
@@ -321,14 +326,22 @@ impl LockStore for RedisStore {
         async move { Ok(self.run(&call).await?.transferred()?) }.boxed()
     }
 
-    fn set_permits(
-        &self,
-        key: LockKey,
-        permits: u32,
-        only_missing: bool,
-    ) -> StoreFuture<'_, Option<i64>> {
-        let call = self.call(self.wire.set_permits(&key, permits, only_missing));
-        async move { Ok(self.run(&call).await?.resized()?) }.boxed()
+    fn free_permits(&self, key: LockKey, permits: u32) -> StoreFuture<'_, Option<i64>> {
+        let call = self.call(self.wire.free_permits(&key, permits));
+        async move { Ok(self.run(&call).await?.free_permits(permits)?) }.boxed()
+    }
+
+    fn set_permits(&self, key: LockKey, permits: u32) -> StoreFuture<'_, Option<i64>> {
+        let Some(call) = self.wire.set_permits(&key, permits) else {
+            return store::own_number_of_permits();
+        };
+        let call = self.call(call);
+        async move {
+            let free = self.run(&call).await?.free_permits(permits)?;
+            self.permit_numbers.forget(&key);
+            Ok(free)
+        }
+        .boxed()
     }
 
     fn record_work(&self, records: Vec<WorkRecord>) -> StoreFuture<'_, ()> {
@@ -374,6 +387,7 @@ impl LockStore for RedisStore {
                 }
                 Topology::Cluster(cluster) => cluster.health(self.dispatcher.command_timeout).await,
             };
+            let warnings = warnings.into_iter().chain(self.permit_numbers.warnings()).collect();
             StoreHealth { warnings, ..StoreHealth::new("redis", round_trip) }
         }
         .boxed()

@@ -87,7 +87,7 @@ impl ZooKeeperStore {
 
     /// Returns how many permits are free, for a semaphore of this size; negative if too many are in
     /// use. `None` if the path is that of another lock.
-    pub(super) async fn free_permits(
+    pub(super) async fn count_free_permits(
         &self,
         key: &LockKey,
         permits: u32,

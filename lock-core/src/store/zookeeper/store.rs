@@ -186,19 +186,8 @@ impl LockStore for ZooKeeperStore {
         true
     }
 
-    /// The number of permits is each client's word, as in Curator: there is none to set.
-    fn set_permits(
-        &self,
-        key: LockKey,
-        permits: u32,
-        only_missing: bool,
-    ) -> StoreFuture<'_, Option<i64>> {
-        if !only_missing {
-            let what = "setting a semaphore's permits: the number is each client's own, given with \
-                        LockClient::semaphore";
-            return std::future::ready(Err(Unsupported::new(what).into())).boxed();
-        }
-        async move { self.within(self.free_permits(&key, permits)).await }.boxed()
+    fn free_permits(&self, key: LockKey, permits: u32) -> StoreFuture<'_, Option<i64>> {
+        async move { self.within(self.count_free_permits(&key, permits)).await }.boxed()
     }
 
     fn upgrade(&self, _: ConvertCommand) -> StoreFuture<'_, Upgraded> {

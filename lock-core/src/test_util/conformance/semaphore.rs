@@ -7,6 +7,7 @@ use std::sync::{
 
 use super::store_under_test::{LONG, StoreUnderTest, refused, soon};
 use crate::{
+    client::LockClient,
     test_util::{LIMIT, Stopwatch, bounded, eventually},
     types::{AcquireError, LostCause},
 };
@@ -89,10 +90,79 @@ pub(super) async fn more_and_fewer_permits(world: StoreUnderTest) {
 
 pub(super) async fn the_first_acquisition_sets_the_number_of_permits(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
-    assert_eq!(here.semaphore("k", 1).free_permits().await.unwrap(), 1);
-    assert_eq!(there.semaphore("k", 5).free_permits().await.unwrap(), 1);
-    let _permit = there.semaphore("k", 5).permit().acquire().await.unwrap();
-    assert!(there.semaphore("k", 5).permit().try_acquire().await.is_err());
+    let (first, other) = (here.semaphore("k", 2), there.semaphore("k", 5));
+    assert_eq!((first.free_permits().await.unwrap(), other.free_permits().await.unwrap()), (2, 5));
+    let _permit = first.permit().acquire().await.unwrap();
+    assert_eq!(other.free_permits().await.unwrap(), 1);
+    let _last = other.permit().acquire().await.unwrap();
+    assert!(other.permit().try_acquire().await.is_err());
+    let warns = async |client: &LockClient| {
+        let is_named = |warning: &String| warning.contains("`k` has 2 permits in Redis");
+        client.health().await.warnings.iter().any(is_named)
+    };
+    assert!(warns(&there).await && !warns(&here).await);
+    other.set_permits(5).await.unwrap();
+    let _more = other.permit().acquire().await.unwrap();
+    assert!(!warns(&there).await);
+}
+
+/// As in a rolling deploy: replicas of two versions, and in each the number of its own.
+pub(super) async fn each_client_counts_by_its_own_number(world: StoreUnderTest) {
+    if world.stores_permits() {
+        return;
+    }
+    let (old, new) =
+        (world.client().await.semaphore("k", 3), world.client().await.semaphore("k", 1));
+    assert_eq!((old.free_permits().await.unwrap(), new.free_permits().await.unwrap()), (3, 1));
+    let first = new.permit().try_acquire().await.unwrap();
+    assert!(matches!(new.permit().try_acquire().await, Err(AcquireError::Busy(_))));
+    let second = old.permit().try_acquire().await.unwrap();
+    let third = old.permit().try_acquire().await.unwrap();
+    assert!(matches!(old.permit().try_acquire().await, Err(AcquireError::Busy(_))));
+    assert_eq!((old.free_permits().await.unwrap(), new.free_permits().await.unwrap()), (0, -2));
+    first.release().await.unwrap();
+    second.release().await.unwrap();
+    assert!(matches!(new.permit().try_acquire().await, Err(AcquireError::Busy(_))));
+    third.release().await.unwrap();
+    new.permit().try_acquire().await.unwrap().release().await.unwrap();
+}
+
+/// A waiter with a small number is woken when those in use fit into it, and not before.
+pub(super) async fn waiters_of_two_numbers_are_granted_in_order(world: StoreUnderTest) {
+    if world.stores_permits() {
+        return;
+    }
+    let [here, there, elsewhere] =
+        [world.client().await, world.client().await, world.client().await];
+    let large = here.semaphore("k", 3);
+    let first = large.permit().acquire().await.unwrap();
+    let second = large.permit().acquire().await.unwrap();
+    let small = tokio::spawn(there.semaphore("k", 1).permit().wait(LONG).acquire());
+    refused(&there).await;
+    first.release().await.unwrap();
+    assert!(!small.is_finished());
+    let watch = Stopwatch::start();
+    second.release().await.unwrap();
+    let small = watch.within(world.woken(), small).await.unwrap().unwrap();
+    // Behind the one of the small number: both fit into three.
+    let next = elsewhere.semaphore("k", 3).permit().try_acquire().await.unwrap();
+    drop((small, next));
+}
+
+/// The number of permits is kept for as long as a permit at most.
+pub(super) async fn nothing_is_left_of_a_semaphore(world: StoreUnderTest) {
+    if world.stores_permits() {
+        return;
+    }
+    let client = world.client().await;
+    let semaphore = client.semaphore("k", 2);
+    let permits = [semaphore.permit().acquire().await, semaphore.permit().acquire().await];
+    assert_eq!(client.inspect("k").await.unwrap().holders.len(), 2);
+    for permit in permits {
+        permit.unwrap().release().await.unwrap();
+    }
+    let listed = async || client.list("", 10).await.unwrap().keys;
+    assert!(listed().await.is_empty(), "{:?}", listed().await);
 }
 
 pub(super) async fn crowds_never_exceed_it(world: StoreUnderTest) {
@@ -131,7 +201,7 @@ pub(super) async fn several_permits_are_granted_at_once_or_not_at_all(world: Sto
     let seen = here.inspect("k").await.unwrap();
     let mut held: Vec<u32> = seen.holders.iter().map(|holder| holder.writes).collect();
     held.sort_unstable();
-    assert_eq!((held, seen.free_permits), (vec![1, 3], Some(0)));
+    assert_eq!((held, seen.free_permits), (vec![1, 3], world.stores_permits().then_some(0)));
     three.release().await.unwrap();
     assert_eq!(one.free_permits().await.unwrap(), 3);
     last.release().await.unwrap();

@@ -47,6 +47,11 @@ impl StoreUnderTest {
         self.0.supports(Feature::EveryKey)
     }
 
+    /// Whether the first client's number of permits counts for all.
+    pub(super) fn stores_permits(&self) -> bool {
+        self.0.supports(Feature::StoredPermits)
+    }
+
     pub(super) fn tells_kinds_apart(&self) -> bool {
         self.0.tells_kinds_apart()
     }

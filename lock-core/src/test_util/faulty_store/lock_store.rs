@@ -87,14 +87,9 @@ impl LockStore for FaultyLink {
         })
     }
 
-    fn set_permits(
-        &self,
-        key: LockKey,
-        permits: u32,
-        only_missing: bool,
-    ) -> StoreFuture<'_, Option<i64>> {
+    fn free_permits(&self, key: LockKey, permits: u32) -> StoreFuture<'_, Option<i64>> {
         self.deliver(CommandKind::Other, Vec::new(), move |store| {
-            answer_of(store.set_permits(key, permits, only_missing))
+            answer_of(store.free_permits(key, permits))
         })
     }
 

@@ -25,7 +25,7 @@ impl Leftover {
         let is = |prefix: &str| self.key.starts_with(prefix);
         let ends_within = |most: i64| (0..=most).contains(&self.ttl);
         // Of the native wire.
-        if is("lock_token:lock:") || is("lock_permits:{lock:semaphore:") {
+        if is("lock_token:lock:") {
             return false;
         }
         if is("redisson_lock_token:{lock:fenced:") || is("lock:semaphore:") || is("filler:") {

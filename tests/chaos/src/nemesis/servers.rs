@@ -60,8 +60,8 @@ pub(super) async fn inject(
     };
     let whole = format!("every server to be back after {planned}");
     healed(&whole, async || deployment.is_whole().await).await;
-    // Only Redis knows a semaphore's count.
-    if matches!(planned.row, 10 | 12 | 15 | 16 | 24 | 25) {
+    // On Redisson's wire only Redis knows a semaphore's count.
+    if nemesis.wire == Wire::Redisson && matches!(planned.row, 10 | 12 | 15 | 16 | 24 | 25) {
         let counted = format!("the semaphores to be counted anew after {planned}");
         repeat(&counted, async || set_permits(deployment, nemesis.wire).await).await;
     }

@@ -72,7 +72,7 @@ fn is_backed(names: &LockNames, redis: &Redis, hold: &Hold, held: Option<&Held>,
 pub(crate) fn may_stay(setup: &Setup, key: &[u8]) -> bool {
     let names = setup.names;
     match setup.kind {
-        _ if setup.is_native() => key == names.token || key == names.leases,
+        _ if setup.is_native() => key == names.token,
         Kind::Semaphore => key == names.lock || key == names.leases,
         Kind::Fenced => key == names.token,
         _ => false,
@@ -82,11 +82,7 @@ pub(crate) fn may_stay(setup: &Setup, key: &[u8]) -> bool {
 pub(crate) fn adds_up(setup: &Setup, redis: &Redis) -> bool {
     if setup.is_native() {
         let out = Standing::of(redis, setup.kind, setup.names).held.len();
-        let kept = match redis.entry(setup.names.leases).map(|entry| &entry.value) {
-            Some(Value::Text(permits)) => *permits == setup.permits.to_string().into_bytes(),
-            _ => out == 0,
-        };
-        return kept && out <= setup.most_holders();
+        return out <= setup.most_holders();
     }
     let Some(Value::Text(free)) = redis.entry(setup.names.lock).map(|entry| &entry.value) else {
         return true;
@@ -100,7 +96,7 @@ pub(crate) fn adds_up(setup: &Setup, redis: &Redis) -> bool {
 }
 
 /// If all clients stopped here: when all leases are over a new owner gets in, and at last nothing
-/// is left except tokens and permits.
+/// is left except tokens, and on Redisson's wire permits.
 pub(super) fn is_freed(setup: &Setup, world: &ModelState, calls: &Calls) -> bool {
     let mut redis = world.redis.clone();
     redis.fill(false);

@@ -48,8 +48,7 @@ macro_rules! names_of {
     };
 }
 
-/// On the native wire: `alive` has the places, `leases` the number of permits, and all locks have one
-/// token.
+/// On the native wire: `alive` has the places, and all locks have one token.
 macro_rules! native_names_of {
     ($key:literal) => {
         LockNames {
@@ -61,7 +60,7 @@ macro_rules! native_names_of {
             alive: concat!("lock_places:{", $key, "}").as_bytes(),
             token: b"lock_token:",
             queue: b"",
-            leases: concat!("lock_permits:{", $key, "}").as_bytes(),
+            leases: b"",
         }
     };
 }

@@ -40,7 +40,7 @@ fn steps(mode: Mode) -> Vec<Step> {
         ask(mode, 1, Some(LONG)),
         ask(mode, 2, None),
         Step::Renew { mode, lease: LEASE },
-        Step::SetPermits { permits: 1, only_missing: false },
+        Step::FreePermits { permits: 1 },
         Step::TakeAway,
     ];
     steps.extend(releases.map(|(holds, in_line)| Step::Release { mode, holds, in_line }));

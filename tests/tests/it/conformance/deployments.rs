@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use lock_core::{
-    LockClient, LockClientBuilder, LockKey, MemoryStore, test_util::conformance::Fixture,
+    LockClient, LockClientBuilder, LockKey, MemoryStore,
+    test_util::conformance::{Feature, Fixture},
 };
 use lock_tests::{LIMIT, RedisCluster, RedisServer, Wire};
 use tokio::sync::OnceCell;
@@ -94,6 +95,11 @@ impl Fixture for Deployment {
 
     fn tells_kinds_apart(&self) -> bool {
         self.wire == Wire::Native && !matches!(self.store, Store::Memory(_))
+    }
+
+    fn supports(&self, feature: Feature) -> bool {
+        feature != Feature::StoredPermits
+            || self.wire == Wire::Redisson && !matches!(self.store, Store::Memory(_))
     }
 
     fn remove(&self, key: LockKey) -> BoxFuture<'_, ()> {

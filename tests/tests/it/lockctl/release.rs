@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::ReleaseError;
+use lock_core::{LockClient, ReleaseError};
 use lock_tests::{LIMIT, RedisServer, bounded};
 use serde_json::json;
 
@@ -77,7 +77,11 @@ async fn a_semaphore_has_no_token() {
     assert!(taken.out.contains("no fencing token"), "{taken:?}");
     assert_eq!(semaphore.free_permits().await.unwrap(), 2);
     let taken = run_at(&redis.url(), &["release", "s", "--force", "--json"]).await;
-    assert_eq!((taken.code, &taken.json()["fencing_token"]), (3, &json!(null)));
+    assert_eq!(
+        (taken.code, &taken.json()["was_held"]),
+        (3, &json!(false)),
+        "nothing is left of it"
+    );
 }
 
 #[tokio::test]
@@ -123,4 +127,30 @@ async fn what_is_no_lock_stays() {
     }
     assert_eq!(cli.list("lock:k").await, ["of the application"]);
     assert_eq!(cli.keys().await, ["lock:k"]);
+}
+
+#[tokio::test]
+async fn permits_are_counted_and_on_redissons_wire_set() {
+    let redis = RedisServer::start().await;
+    let url = redis.url();
+    let none = run_at(&url, &["permits", "s"]).await;
+    assert_eq!((none.code, none.out.trim_end()), (3, "s: permits in use: 0"), "{none:?}");
+    let orders = service(&url, "orders", "one").await;
+    let _permits = orders.semaphore("s", 3).permits(2).acquire().await.unwrap();
+    let seen = run_at(&url, &["permits", "s"]).await;
+    assert_eq!((seen.code, seen.out.trim_end()), (0, "s: permits in use: 2"), "{seen:?}");
+    let refused = run_at(&url, &["permits", "s", "5"]).await;
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.err.contains("each client's own"), "{refused:?}");
+    let _lock = orders.write("k").acquire().await.unwrap();
+    assert_eq!(run_at(&url, &["permits", "k"]).await.code, 1);
+
+    let java = LockClient::builder().redisson().connect(&url).await.unwrap();
+    let semaphore = java.semaphore("j", 3);
+    let _permit = semaphore.permit().acquire().await.unwrap();
+    let set = run_at(&url, &["permits", "j", "5", "--redisson"]).await;
+    assert_eq!((set.code, set.out.trim_end()), (0, "j: 5 permits, in use: 1, free: 4"), "{set:?}");
+    let fewer = run_at(&url, &["permits", "j", "0", "--redisson", "--json"]).await.json();
+    let numbers = [&fewer["permits"], &fewer["in_use"], &fewer["free"]];
+    assert_eq!(numbers, [&json!(0), &json!(1), &json!(-1)], "{fewer}");
 }

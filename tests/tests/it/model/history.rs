@@ -57,10 +57,7 @@ pub(crate) enum Action {
     },
     /// Sends nothing more, and a new owner takes its part.
     Crash,
-    SetPermits {
-        permits: u32,
-        only_missing: bool,
-    },
+    FreePermits,
     TakeAway,
 }
 
@@ -102,8 +99,6 @@ fn action(family: Family) -> BoxedStrategy<Action> {
     let ask = (mode(), odd(12), any::<bool>(), place)
         .prop_map(|(mode, lease, yields, place)| Action::Ask { mode, lease, yields, place });
     let convert = (any::<bool>(), odd(12)).prop_map(|(up, lease)| Action::Convert { up, lease });
-    let resize = (0..4_u32, any::<bool>())
-        .prop_map(|(permits, only_missing)| Action::SetPermits { permits, only_missing });
     let mut actions = vec![
         (24, ask.boxed()),
         (8, Just(Action::Again).boxed()),
@@ -114,7 +109,7 @@ fn action(family: Family) -> BoxedStrategy<Action> {
     ];
     match family {
         Family::ReadWrite | Family::FairReadWrite => actions.push((8, convert.boxed())),
-        Family::Semaphore => actions.push((4, resize.boxed())),
+        Family::Semaphore => actions.push((4, Just(Action::FreePermits).boxed())),
         Family::Plain | Family::Fair => {}
     }
     Union::new_weighted(actions).boxed()

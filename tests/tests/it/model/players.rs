@@ -117,9 +117,7 @@ impl Player {
                 Step::Downgrade { reads: reads + 1, writes: writes - 1, lease: span(lease) }
             }
             Action::Crash | Action::Renew { .. } | Action::Convert { .. } => return None,
-            Action::SetPermits { permits, only_missing } => {
-                Step::SetPermits { permits, only_missing }
-            }
+            Action::FreePermits => Step::FreePermits { permits: history.permits },
             Action::TakeAway => Step::TakeAway,
         })
     }

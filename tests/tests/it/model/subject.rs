@@ -24,7 +24,6 @@ pub(crate) struct Standing {
     /// Reads, writes and time left, by owner.
     pub(crate) holders: BTreeMap<usize, (u32, u32, Duration)>,
     pub(crate) waiters: Vec<(usize, Mode)>,
-    pub(crate) free_permits: Option<i64>,
 }
 
 impl Subject {
@@ -76,8 +75,7 @@ impl Subject {
 
     pub(crate) async fn standing(&self) -> Result<Standing, String> {
         let seen = self.steps.look(&self.key).await.map_err(|why| why.to_string())?;
-        let ProbedLock { mode, holders, waiters, free_permits, .. } =
-            seen.ok_or("it is not a lock")?;
+        let ProbedLock { mode, holders, waiters, .. } = seen.ok_or("it is not a lock")?;
         let number = |owner: &str| {
             let is = |known: &StepOwner| known.name() == owner;
             self.owners.iter().position(is).ok_or_else(|| format!("no owner is {owner}"))
@@ -91,7 +89,6 @@ impl Subject {
             mode,
             holders: holders.into_iter().map(holder).collect::<Result<_, _>>()?,
             waiters: waiters.into_iter().map(waiter).collect::<Result<_, _>>()?,
-            free_permits,
         })
     }
 }

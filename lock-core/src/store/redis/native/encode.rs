@@ -275,8 +275,8 @@ impl Wire for NativeWire {
             .arg(self.owner(&step.to))
     }
 
-    fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> ScriptCall {
-        self.locked(ScriptCall::new(&scripts::RESIZE), key).number(permits).flag(only_missing)
+    fn free_permits(&self, key: &LockKey, _permits: u32) -> ScriptCall {
+        self.locked(ScriptCall::new(&scripts::COUNT_PERMITS), key)
     }
 
     fn channel(&self, topic: WakeTopic) -> (String, Option<u8>) {

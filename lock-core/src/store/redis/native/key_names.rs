@@ -11,7 +11,6 @@
 //! | `lock_line:B` | sorted set, with TTL | place of each waiter -> number of arrival |
 //! | `lock_places:B` | sorted set, with TTL | place of each waiter -> epoch ms until which it lives; `#native`, `#redisson`: see `lib/pause` |
 //! | `lock_wake:B:<client>` | channel | a waiter of this client may try again |
-//! | `lock_permits:B` | string, kept forever | how many permits a semaphore has |
 //! | `lock_asked:B` | set, with TTL; channel | owners that were requested to release; a message when there is one |
 //! | `lock_asked:{<prefix>}:<client>` | channel | a lock was taken away from this client |
 //! | `lock_token:<prefix>`, in a cluster `lock_token:<prefix>{n}` for each slot | string, kept forever | the last fencing token of all locks there |
@@ -24,8 +23,8 @@ use crate::{
 };
 
 /// The text before the tag in the names that are not locks.
-const BESIDE: [&str; 6] =
-    ["lock_line:", "lock_places:", "lock_wake:", "lock_permits:", "lock_asked:", "lock_token:"];
+const BESIDE: [&str; 5] =
+    ["lock_line:", "lock_places:", "lock_wake:", "lock_asked:", "lock_token:"];
 
 pub(crate) fn lock(prefix: &str, key: &LockKey) -> String {
     [prefix, key.as_str()].concat()
@@ -37,8 +36,8 @@ fn beside(what: &str, lock: &str) -> String {
 }
 
 /// The other names that a lock may have, in the order of the scripts' keys.
-pub(super) fn beside_lock(lock: &str) -> [String; 3] {
-    ["lock_line:", "lock_places:", "lock_permits:"].map(|what| beside(what, lock))
+pub(super) fn beside_lock(lock: &str) -> [String; 2] {
+    ["lock_line:", "lock_places:"].map(|what| beside(what, lock))
 }
 
 pub(crate) fn release_request(lock: &str) -> String {
@@ -70,7 +69,6 @@ pub(crate) fn key_patterns(prefix: &str) -> Vec<NamePattern> {
         NamePattern { name: lock.clone(), pattern: format!("~{prefix}*") },
         behind("lock_line:"),
         behind("lock_places:"),
-        behind("lock_permits:"),
         behind("lock_asked:"),
         counter_pattern(prefix),
     ]

@@ -55,15 +55,15 @@ macro_rules! scripts {
 }
 
 scripts! {
-    ACQUIRE = "acquire": concat!(lock!(), native!("token" "permits"), script!("acquire"));
+    ACQUIRE = "acquire": concat!(lock!(), native!("token"), script!("acquire"));
     RELEASE_FREE = "release_free": script!("release_free");
-    RELEASE = "release": concat!(lock!(), native!("permits"), script!("release"));
-    LEAVE = "leave": concat!(lock!(), native!("permits"), script!("leave"));
+    RELEASE = "release": concat!(lock!(), script!("release"));
+    LEAVE = "leave": concat!(lock!(), script!("leave"));
     RENEW = "renew": concat!(common!("parse_int" "clock" "renewed"), native!("mark"), script!("renew"));
     CONVERT = "convert": concat!(lock!(), native!("token"), script!("convert"));
     TRANSFER = "transfer": concat!(lock!(), script!("transfer"));
     ACQUIRE_ALL = "acquire_all": concat!(
-        lock!(), native!("token" "permits"),
+        lock!(), native!("token"),
         "local function acquire(KEYS, ARGV)\n", script!("acquire"), "end\n\n",
         "local function release_each(KEYS, ARGV)\n", script!("release"), "end\n\n",
         script!("acquire_all"));
@@ -73,5 +73,5 @@ scripts! {
     RELEASE_REQUESTED = "release_requested": include_str!("../scripts/common/release_requested.lua");
     MISSING_RIGHTS = "missing_rights": concat!(
         native!("publish" "commands"), include_str!("../scripts/common/missing_rights.lua"));
-    RESIZE = "resize": concat!(lock!(), native!("permits"), script!("resize"));
+    COUNT_PERMITS = "count_permits": concat!(lock!(), script!("count_permits"));
 }

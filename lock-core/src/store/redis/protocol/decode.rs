@@ -93,6 +93,11 @@ impl Reply {
         })
     }
 
+    /// How many permits a semaphore of Redisson's wire has, if the caller gave another number.
+    pub(crate) fn permits_in_store(&self) -> Option<i64> {
+        self.number(if self.is_grant() { 3 } else { 4 })
+    }
+
     pub(crate) fn released(&self) -> Result<Released, Unavailable> {
         Ok(match self.status()? {
             "FREED" => Released::Freed,
@@ -241,10 +246,11 @@ impl Reply {
         }
     }
 
-    /// How many permits are free.
-    pub(crate) fn resized(&self) -> Result<Option<i64>, Unavailable> {
+    /// How many permits are free for a client that counts `permits` in total.
+    pub(crate) fn free_permits(&self, permits: u32) -> Result<Option<i64>, Unavailable> {
         match (self.status()?, self.number(2)) {
             ("RESIZED", Some(free)) => Ok(Some(free)),
+            ("COUNTED", Some(in_use)) => Ok(Some(i64::from(permits).saturating_sub(in_use))),
             ("WRONG_KIND", _) => Ok(None),
             _ => Err(self.strange()),
         }
@@ -412,10 +418,10 @@ mod tests {
         assert!(of("GONE 7").left().is_err());
         assert!(of("WRONG_KIND 7").upgraded().expect_err("no lock").to_string().contains("name"));
         assert!(of("GRANTED 7").upgraded().is_err(), "without a token");
-        assert_eq!(of("WRONG_KIND 7").resized().expect("an answer"), None);
-        assert!(of("RESIZED 7").resized().is_err(), "without a number");
+        assert_eq!(of("WRONG_KIND 7").free_permits(5).expect("an answer"), None);
+        assert!(of("RESIZED 7").free_permits(5).is_err(), "without a number");
         let list = Value::Array(vec![bulk("RESIZED"), bulk("7"), Value::Int(3)]);
-        assert_eq!(Reply::new(list).resized().expect("an answer"), Some(3));
+        assert_eq!(Reply::new(list).free_permits(5).expect("an answer"), Some(3));
         assert!(of("BUSY 7").released().is_err());
         assert!(of("GRANTED 7 5").is_grant() && !of("BUSY 7 5 1").is_grant());
     }

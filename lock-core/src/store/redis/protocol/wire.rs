@@ -69,7 +69,12 @@ pub(crate) trait Wire: fmt::Debug + Send + Sync {
     fn upgrade(&self, step: &ConvertCommand) -> ScriptCall;
     fn downgrade(&self, step: &ConvertCommand) -> ScriptCall;
     fn transfer(&self, step: &TransferCommand) -> ScriptCall;
-    fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> ScriptCall;
+    fn free_permits(&self, key: &LockKey, permits: u32) -> ScriptCall;
+    /// `None` where the number of permits is each client's own.
+    fn set_permits(&self, key: &LockKey, permits: u32) -> Option<ScriptCall> {
+        let _ = (key, permits);
+        None
+    }
 
     /// The channel of a topic, and the number of a waiter among those that share the channel.
     fn channel(&self, topic: WakeTopic) -> (String, Option<u8>);

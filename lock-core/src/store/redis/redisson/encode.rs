@@ -408,10 +408,13 @@ impl Wire for RedissonWire {
             .owner(&holder.owner)
     }
 
-    fn set_permits(&self, key: &LockKey, permits: u32, only_missing: bool) -> ScriptCall {
-        self.semaphore(&scripts::SEMAPHORE_RESIZE, &self.names(key))
-            .number(permits)
-            .flag(only_missing)
+    fn free_permits(&self, key: &LockKey, permits: u32) -> ScriptCall {
+        self.semaphore(&scripts::SEMAPHORE_RESIZE, &self.names(key)).number(permits).flag(true)
+    }
+
+    fn set_permits(&self, key: &LockKey, permits: u32) -> Option<ScriptCall> {
+        let call = self.semaphore(&scripts::SEMAPHORE_RESIZE, &self.names(key));
+        Some(call.number(permits).flag(false))
     }
 }
 

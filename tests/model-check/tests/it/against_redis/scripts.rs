@@ -54,9 +54,6 @@ const IN_THE_NATIVE_WAY: &[&[&str]] = &[
     &["set", "lock_places:{k}", "x"],
     &["set", "lock_token:", "x"],
     &["set", "lock_token:", "9007199254740991"],
-    &["set", "lock_permits:{k}", "x"],
-    &["set", "lock_permits:{k}", "1"],
-    &["del", "lock_permits:{k}"],
     &["del", "lock_line:{k}"],
     &["del", "lock_places:{k}"],
     &["del", "lock_token:"],
@@ -141,8 +138,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(reads, writes, lease)| Step::Upgrade { reads, writes, lease }),
         1 => (1..=2_u32, 0..=2_u32, minutes())
             .prop_map(|(reads, writes, lease)| Step::Downgrade { reads, writes, lease }),
-        1 => (0..=3_u32, any::<bool>())
-            .prop_map(|(permits, only_missing)| Step::SetPermits { permits, only_missing }),
+        1 => (0..=3_u32).prop_map(|permits| Step::SetPermits { permits }),
+        1 => (0..=3_u32).prop_map(|permits| Step::FreePermits { permits }),
         1 => Just(Step::TakeAway),
     ]
 }
@@ -202,8 +199,12 @@ pub(crate) fn call(wire: Wire, kind: Kind, owner: &str, step: Step) -> PlainCall
     let shared = matches!(kind, Kind::ReadWrite | Kind::FairReadWrite);
     let kind = match step {
         Step::Upgrade { .. } | Step::Downgrade { .. } if !shared => Kind::ReadWrite,
-        Step::SetPermits { .. } => Kind::Semaphore,
+        Step::SetPermits { .. } | Step::FreePermits { .. } => Kind::Semaphore,
         _ => kind,
+    };
+    let step = match step {
+        Step::SetPermits { permits } if wire == Wire::Native => Step::FreePermits { permits },
+        step => step,
     };
     caller(wire, kind, owner).call(step, "7")
 }

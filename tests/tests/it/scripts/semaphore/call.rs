@@ -40,10 +40,10 @@ pub(crate) fn renew(number: u32) -> Call {
     Call::new("semaphore/renew", [LEASES], args)
 }
 
-pub(crate) fn resize(total: i64, only_missing: u32) -> Call {
+pub(crate) fn resize(total: i64, counts: u32) -> Call {
     Call::new(
         "semaphore/resize",
         [LOCK, LEASES, SEMAPHORE_CHANNEL, LINE],
-        [("total", &total), ("only_missing", &only_missing)],
+        [("total", &total), ("counts", &counts)],
     )
 }

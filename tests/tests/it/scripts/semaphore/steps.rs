@@ -49,7 +49,7 @@ async fn permits_are_granted_until_none_is_free() {
     stand(&store, 0, &[1, 2]).await;
     assert_eq!(store.refused(&acquire(3, 2), "BUSY", LEASE).await, ["0"]);
     // An existing semaphore is not made anew, whatever the caller believes.
-    assert_eq!(store.refused(&acquire(3, 9), "BUSY", LEASE).await, ["0"]);
+    assert_eq!(store.refused(&acquire(3, 9), "BUSY", LEASE).await, ["0", "2"]);
     stand(&store, 0, &[1, 2]).await;
     assert_eq!(told(&mut store).await, ["1"], "that it was made");
 }
@@ -140,24 +140,24 @@ async fn a_foreign_key_spoils_only_its_own_renewal() {
 #[tokio::test]
 async fn the_number_of_permits_counts_those_that_are_out() {
     let mut store = Store::start().await;
-    assert_eq!(store.ask(&resize(2, 1)).await, ["RESIZED", "2", "1"]);
-    assert_eq!(told(&mut store).await, ["2"]);
+    assert_eq!(store.ask(&resize(2, 1)).await, ["RESIZED", "2", "0"]);
+    assert!(store.keys().await.is_empty(), "counting creates nothing");
     for number in [1, 2] {
         store.ask(&acquire(number, 2)).await;
     }
     assert_eq!(store.ask(&resize(5, 1)).await, ["RESIZED", "0", "0"], "it is there");
     assert_eq!(store.ask(&resize(5, 0)).await, ["RESIZED", "3", "1"]);
-    assert_eq!(told(&mut store).await, ["3"]);
+    assert_eq!(told(&mut store).await, ["1", "3"], "the first when it was created");
     assert_eq!(store.ask(&resize(5, 0)).await, ["RESIZED", "3", "0"]);
     assert_eq!(store.ask(&resize(1, 0)).await, ["RESIZED", "-1", "1"]);
     stand(&store, -1, &[1, 2]).await;
-    assert_eq!(store.refused(&acquire(3, 5), "BUSY", LEASE).await, ["0"]);
+    assert_eq!(store.refused(&acquire(3, 5), "BUSY", LEASE).await, ["0", "1"], "the other number");
     assert_eq!(store.ask(&release(1)).await, ["FREED"]);
-    assert_eq!(store.refused(&acquire(3, 5), "BUSY", LEASE).await, ["0"], "one is out still");
+    assert_eq!(store.refused(&acquire(3, 1), "BUSY", LEASE).await, ["0"], "one is out still");
     assert!(told(&mut store).await.is_empty(), "no waiter can enter");
     assert_eq!(store.ask(&release(2)).await, ["FREED"]);
     assert_eq!(told(&mut store).await, ["1"]);
-    assert_eq!(store.ask(&acquire(3, 5)).await, ["GRANTED", ""]);
+    assert_eq!(store.ask(&acquire(3, 5)).await, ["GRANTED", "", "1"]);
     stand(&store, 0, &[3]).await;
     ends(&store, 3).await;
     assert_eq!(store.ask(&resize(1, 0)).await, ["RESIZED", "1", "1"]);

@@ -5,8 +5,7 @@
 -- KEYS[1] lock     string or zset  its holders: see lib/value
 -- KEYS[2] line     zset     places of its waiters -> number of arrival
 -- KEYS[3] places   zset     places of its waiters -> epoch ms until which they live
--- KEYS[4] permits  string   how many permits a semaphore has
--- KEYS[5] counter  string   last fencing token
+-- KEYS[4] counter  string   last fencing token
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] kind     its letter
@@ -17,7 +16,7 @@
 -- ARGV[8] yields   1: a reader stands back, while others read, behind a writer that came before
 -- ARGV[9] more     tokens to keep in reserve after the one that is granted
 -- ARGV[10] floor   the greatest token that the caller knows
--- ARGV[11] total   permits of a semaphore that does not exist yet
+-- ARGV[11] total   permits of the semaphore, in this caller's number
 -- ARGV[12] beside  1: other libraries take this lock by SET NX
 --
 -- Returns 'GRANTED nonce token' (no token on re-entry and for a permit)
@@ -41,7 +40,7 @@ local own = place_of(mode, owner)
 if s.other_ms then
   if holds > 1 then return 'LOST ' .. nonce end
   drop_dead(s, own)
-  local left_ms, stands = s.other_ms, stand(s, own, place_ms, 1)
+  local left_ms, stands = s.other_ms, stand(s, own, place_ms, 1, total)
   if stands == 1 then
     request_pauses(s.ends, s.on_redissons_wire and '#redisson' or '#native', place_ms)
     -- A release there wakes no waiter here.
@@ -49,8 +48,6 @@ if s.other_ms then
   end
   return 'BUSY ' .. nonce .. string.format(' %.0f ', left_ms) .. stands
 end
-local permits = kind == 's' and permits_of(s.permits, total)
-if permits == nil then return 'WRONG_KIND ' .. nonce end
 
 local own_reads, own_writes = holds_of(s, owner)
 local inside = own_reads + own_writes > 0
@@ -60,7 +57,7 @@ local met_dead = drop_dead(s, own)
 -- What other holders leave room for.
 local fits
 if kind == 's' then
-  fits = inside or others + holds <= permits
+  fits = inside or others + holds <= total
 elseif reads then
   fits = own_writes > 0 or s.writes == 0
 else
@@ -72,7 +69,7 @@ end
 
 local ahead
 if kind == 's' then
-  local free = permits - others
+  local free = total - others
   if not inside and free > 0 and free < wanted_ahead(s, own, free) + holds then
     fits, ahead = false, first_places(s, 1)[1]
     if ahead == own then ahead = nil end
@@ -87,13 +84,13 @@ if fits and not ahead and not pause_ms then
   local fence = ''
   local due = kind ~= 's' and holds == 1 and not (reads and own_writes > 0)
   if due then
-    fence = next_token(KEYS[5], floor, more)
+    fence = next_token(KEYS[4], floor, more)
     if not fence then return 'WRONG_KIND ' .. nonce end
   end
   local left = leave_line(s, own)
   if reads then own_reads = math.max(own_reads, holds) else own_writes = math.max(own_writes, holds) end
   hold(s, owner, own_reads, own_writes, now_ms() + lease_ms)
-  if met_dead or s.ended > 0 then wake_next(s, permits) elseif left and reads then wake_reader_behind(s) end
+  if met_dead or s.ended > 0 then wake_next(s) elseif left and reads then wake_reader_behind(s) end
   write_lock(s)
   return 'GRANTED ' .. nonce .. ' ' .. fence
 end
@@ -103,13 +100,13 @@ if not left_ms then
   local deadline = kind == 's' and first_deadline(s) or kind ~= 's' and longest_deadline(s)
   left_ms = deadline and deadline - now_ms()
 end
-local stands = stand(s, own, place_ms, kind == 's' and holds or 1)
+local stands = stand(s, own, place_ms, holds, total)
 if beside and stands == 1 then request_pauses(s.ends, '#native', place_ms) end
 -- What became free without a release, because a lease or a place ended, is reserved for the next.
 local first = s.waited and first_places(s, 1)[1]
 local is_due = ahead and first and not is_fair(kind) and left_of(s, first) > RESERVED_MS
 local opens = met_dead or s.ended > 0 or is_due
-if opens then wake_next(s, permits) end
+if opens then wake_next(s) end
 -- A refusal that changes nothing is a read: nothing for replicas and for the append-only file.
 if opens or stands == 1 then write_lock(s) end
 local status = ahead and reads and others > 0 and not is_fair(kind) and 'YIELD ' or 'BUSY '

@@ -4,18 +4,18 @@
 -- is free then is reserved for the waiters that are next. Holds further out stay, and so does the place
 -- in line of the one that was refused. What was granted is granted again when the call is repeated.
 --
--- KEYS[5i-4 .. 5i]  of each lock: the keys of acquire
+-- KEYS[4i-3 .. 4i]  of each lock: the keys of acquire
 -- ARGV[1] nonce
 -- ARGV[11i-9 .. 11i+1]  of each lock: the arguments of acquire without the nonce
 --
 -- Returns {GRANTED, nonce, token of each lock ('' for re-entry and for a permit)}
 --         {REFUSED, nonce, which lock (1 is the first), the words of its own reply}
 --         {INVALID, nonce}
-local nonce, count = ARGV[1], #KEYS / 5
+local nonce, count = ARGV[1], #KEYS / 4
 if count < 1 or count % 1 ~= 0 or #ARGV ~= 11 * count + 1 then return {'INVALID', nonce} end
 
 local function keys_of(at, count)
-  return {unpack(KEYS, 5 * at - 4, 5 * at - 5 + count)}
+  return {unpack(KEYS, 4 * at - 3, 4 * at - 4 + count)}
 end
 
 local function args_of(at)
@@ -36,7 +36,7 @@ local function give_back(except)
     local args = args_of(at)
     local value = MARK .. args[3] .. string.sub(args[4], 1, 1) .. args[2]
     if at ~= except then
-      local done, failed = attempt(release_each, keys_of(at, 4), {nonce, value, args[3] == 's' and 0 or args[6] - 1, '0'})
+      local done, failed = attempt(release_each, keys_of(at, 3), {nonce, value, args[3] == 's' and 0 or args[6] - 1, '0'})
       wrong = wrong or failed
       if done and not string.find('FREED HELD GONE', done[3], 1, true) then wrong = wrong or redis.error_reply(done[3]) end
     end
@@ -52,7 +52,7 @@ end
 
 local granted = {'GRANTED', nonce}
 for at = 1, count do
-  local reply, failed = attempt(acquire, keys_of(at, 5), args_of(at))
+  local reply, failed = attempt(acquire, keys_of(at, 4), args_of(at))
   if failed then
     give_back()
     return failed

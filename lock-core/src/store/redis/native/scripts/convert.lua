@@ -4,8 +4,7 @@
 -- KEYS[1] lock     string or zset  its holders: see lib/value
 -- KEYS[2] line     zset     places of its waiters -> number of arrival
 -- KEYS[3] places   zset     places of its waiters -> epoch ms until which they live
--- KEYS[4] permits  string   how many permits a semaphore has
--- KEYS[5] counter  string   last fencing token
+-- KEYS[4] counter  string   last fencing token
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] kind     its letter
@@ -38,7 +37,7 @@ if upgrades then
     if writes + 1 < writes_after or reads <= reads_after then return {'LOST', nonce} end
     if count_holders(s) > 1 then return {'BUSY', nonce} end
   end
-  local fence = next_token(KEYS[5], floor, 0)
+  local fence = next_token(KEYS[4], floor, 0)
   if not fence then return {'WRONG_KIND', nonce} end
   hold(s, owner, reads_after, writes_after, deadline)
   write_lock(s)

@@ -5,8 +5,7 @@
 -- KEYS[1] lock     string or zset  its holders: see lib/value
 -- KEYS[2] line     zset     places of its waiters -> number of arrival
 -- KEYS[3] places   zset     places of its waiters -> epoch ms until which they live
--- KEYS[4] permits  string   how many permits a semaphore has
--- KEYS[5] counter  string   last fencing token
+-- KEYS[4] counter  string   last fencing token
 -- ARGV[1] nonce
 -- ARGV[2] floor    the greatest token that the caller knows
 -- ARGV[3] beside   1: also from another library, whose text is deleted; our waiters find out by polling
@@ -21,13 +20,10 @@ if failed then return failed end
 if not s then return {'WRONG_KIND', nonce} end
 
 local status = count_holders(s) > 0 and 'FREED' or 'GONE'
-local permits = redis.pcall('get', s.permits)
-permits = type(permits) == 'string' and parse_int(permits, 0, MOST_HOLDS)
-if permits then s.kind = s.kind or 's' end
 begin_write(s)
 local fence = ''
 if s.kind ~= 's' then
-  fence = next_token(KEYS[5], floor, 0)
+  fence = next_token(KEYS[4], floor, 0)
   if not fence then return {'WRONG_KIND', nonce} end
 end
 if s.text then
@@ -36,7 +32,7 @@ if s.text then
 end
 s.set, s.owner, s.reads, s.writes, s.deadline = nil, nil, 0, 0, nil
 if s.kind then
-  wake_next(s, permits)
+  wake_next(s)
   write_lock(s)
 end
 return {status, nonce, fence}

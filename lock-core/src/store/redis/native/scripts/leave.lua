@@ -4,7 +4,6 @@
 -- KEYS[1] lock     string or zset  its holders: see lib/value
 -- KEYS[2] line     zset     places of its waiters -> number of arrival
 -- KEYS[3] places   zset     places of its waiters -> epoch ms until which they live
--- KEYS[4] permits  string   how many permits a semaphore has
 -- ARGV[1] nonce
 -- ARGV[2] kind     its letter
 -- ARGV[2i+1] owner  of each waiter
@@ -30,7 +29,7 @@ for at = 3, #ARGV, 2 do
   end
 end
 if changed then
-  wake_next(s, kind == 's' and permits_of(s.permits))
+  wake_next(s)
   write_lock(s)
 end
 return {'LEFT', nonce}

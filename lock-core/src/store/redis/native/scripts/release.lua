@@ -3,7 +3,7 @@
 -- call changes nothing. Works at Redis' memory limit: the first write only deletes. One foreign or broken
 -- key spoils only its own answer.
 --
--- KEYS[4i-3 .. 4i]   lock, line, places, permits: as in acquire
+-- KEYS[3i-2 .. 3i]   lock, line, places: as in acquire
 -- ARGV[1] nonce
 -- ARGV[3i-1] value   what stands there when the owner holds it once, in the mode to be released, and no
 --                    other waits: see lib/value
@@ -37,15 +37,15 @@ local function release(at, value, holds, queued)
     opens = opens or letter == 'w' and holds == 0
     if kind == 's' or count_holders(s) == 0 then status, opens = 'FREED', true end
   end
-  if opens or s.ended > 0 then wake_next(s, kind == 's' and permits_of(s.permits)) end
+  if opens or s.ended > 0 then wake_next(s) end
   if changed or s.ended > 0 then write_lock(s) end
   return status
 end
 
 local answers = {'DONE', ARGV[1]}
-for at = 1, #KEYS / 4 do
+for at = 1, #KEYS / 3 do
   local holds, queued = parse_int(ARGV[3 * at], 0, MOST_HOLDS), ARGV[3 * at + 1] == '1'
-  local done, status = pcall(release, 4 * at - 3, ARGV[3 * at - 1], holds, queued)
+  local done, status = pcall(release, 3 * at - 2, ARGV[3 * at - 1], holds, queued)
   answers[at + 2] = done and status or (type(status) == 'table' and status.err or tostring(status))
 end
 return answers

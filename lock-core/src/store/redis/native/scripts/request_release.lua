@@ -5,14 +5,13 @@
 -- KEYS[1] lock     string or zset  its holders: see lib/value
 -- KEYS[2] line     zset     places of its waiters -> number of arrival
 -- KEYS[3] places   zset     places of its waiters -> epoch ms until which they live
--- KEYS[4] permits  string   how many permits a semaphore has
--- KEYS[5] asked    set      owners that were requested; also the channel of that message: 1
+-- KEYS[4] asked    set      owners that were requested; also the channel of that message: 1
 -- ARGV[1] nonce
 -- ARGV[2] ttl      ms for which the request stands at least
 --
 -- Returns {ASKED, nonce, number of holders}
 --         {WRONG_KIND, nonce} {INVALID, nonce}
-local asked, nonce, ttl_ms = KEYS[5], ARGV[1], parse_int(ARGV[2], 1, MOST_LEASE_MS)
+local asked, nonce, ttl_ms = KEYS[4], ARGV[1], parse_int(ARGV[2], 1, MOST_LEASE_MS)
 if not ttl_ms then return {'INVALID', nonce} end
 local s, failed = read_lock(KEYS, 1)
 if failed then return failed end

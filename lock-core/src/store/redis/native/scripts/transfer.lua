@@ -4,7 +4,6 @@
 -- KEYS[1] lock     string or zset  its holders: see lib/value
 -- KEYS[2] line     zset     places of its waiters -> number of arrival
 -- KEYS[3] places   zset     places of its waiters -> epoch ms until which they live
--- KEYS[4] permits  string   how many permits a semaphore has
 -- ARGV[1] nonce
 -- ARGV[2] owner
 -- ARGV[3] kind     its letter, that of no semaphore

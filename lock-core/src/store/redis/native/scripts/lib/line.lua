@@ -1,13 +1,14 @@
 -- lib/line: the waiters of a lock, in order of arrival. A place is `r:<owner>` or `w:<owner>`. `line` has
 -- its number of arrival, a place that writes once more as `-w:<owner>` with that number negated: so the
 -- writer that is next before a reader is found without a look at the readers between them. `ends` has
--- the time (epoch ms) until which the place lives unless its waiter renews it, and for a waiter that wants
--- several permits at once `*<place>` with their number negated, which is less than any time.
+-- the time (epoch ms) until which the place lives unless its waiter renews it. Of a semaphore it has `*<place>`
+-- too, with the permits that there are in the waiter's own number times PACKED, and those that it wants. This
+-- is negated, so it is less than any time.
 --
 -- A lock that becomes free is reserved for the waiters that are next: no other caller passes a live
 -- place. For kinds that are not fair the reserved places are cut down to RESERVED_MS, so a waiter that
 -- does not come holds the others back no longer than that. A message is a hint; what counts is the place.
-local MOST_WOKEN = 100
+local MOST_WOKEN, PACKED = 100, 2 ^ 20
 
 local function is_fair(kind)
   return kind == 'f' or kind == 'q'
@@ -59,9 +60,10 @@ local function place_ahead(s, own)
   return string.sub(writer, 2)
 end
 
--- How many permits the waiter at a place wants.
+-- How many permits the waiter at a place wants, and how many there are in its own number.
 local function wanted_at(s, place)
-  return -tonumber(redis.call('zscore', s.ends, '*' .. place) or -1)
+  local packed = -tonumber(redis.call('zscore', s.ends, '*' .. place) or -1)
+  return packed % PACKED, math.floor(packed / PACKED)
 end
 
 -- How many of so many free permits are for waiters before the caller: all of them, if those want more.
@@ -69,13 +71,13 @@ local function wanted_ahead(s, own, free)
   local wanted = 0
   for _, place in ipairs(s.waited and first_places(s, free) or {}) do
     if place == own or wanted >= free then break end
-    wanted = wanted + wanted_at(s, place)
+    wanted = wanted + (wanted_at(s, place))
   end
   return wanted
 end
 
 -- Takes a place at the end, or renews the one that is there. Returns 1 if the caller has a place.
-local function stand(s, own, place_ms, permits)
+local function stand(s, own, place_ms, wanted, total)
   if place_ms == 0 then return 0 end
   if not redis.call('zscore', s.line, own) then
     local last = tonumber(redis.call('zrevrange', s.line, 0, 0, 'withscores')[2] or 0)
@@ -84,7 +86,7 @@ local function stand(s, own, place_ms, permits)
     if not is_reader(own) then redis.call('zadd', s.line, '-' .. number, '-' .. own) end
   end
   redis.call('zadd', s.ends, now_ms() + place_ms, own)
-  if permits > 1 then redis.call('zadd', s.ends, -permits, '*' .. own) end
+  if s.kind == 's' then redis.call('zadd', s.ends, string.format('-%.0f', total * PACKED + wanted), '*' .. own) end
   for _, key in ipairs({s.line, s.ends}) do
     if redis.call('pttl', key) < place_ms then redis.call('pexpire', key, place_ms) end
   end
@@ -117,18 +119,21 @@ local function wake_reader_behind(s)
 end
 
 -- Reserves the lock for the waiters that are next, and wakes them: the first, if it writes, or all readers
--- before the next writer; of a semaphore as many as there are permits.
-local function wake_next(s, permits)
+-- before the next writer; of a semaphore as many as fit.
+local function wake_next(s)
   if not s.waited or s.writes > 0 or s.other_ms then return end
   -- A place that is over would be woken in vain, and those behind it left asleep.
   drop_dead(s)
   local holders = count_holders(s)
   if s.kind == 's' then
-    -- In order: a waiter that wants more permits than are free is not passed by those behind it.
-    local free = permits and permits - holders or 0
-    for _, place in ipairs(free > 0 and first_places(s, free) or {}) do
-      free = free - wanted_at(s, place)
-      if free < 0 then return end
+    -- In order: a waiter that wants more permits than are free is not passed by those behind it. One of those
+    -- that counts more permits, as in a rolling deploy, finds out by polling.
+    local first = first_places(s, 1)[1]
+    local most = first and select(2, wanted_at(s, first)) or 0
+    for _, place in ipairs(most > holders and first_places(s, most - holders) or {}) do
+      local wanted, total = wanted_at(s, place)
+      holders = holders + wanted
+      if holders > total then return end
       wake(s, place)
     end
     return

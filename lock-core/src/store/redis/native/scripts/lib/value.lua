@@ -64,12 +64,12 @@ local function read_set(s, kind)
   return s
 end
 
--- Reads the lock whose four names begin at `keys[at]`. Nil when something else stands there, or a lock of
+-- Reads the lock whose three names begin at `keys[at]`. Nil when something else stands there, or a lock of
 -- another kind; an error besides when Redis refused to look. `beside`: a text of another library is a
 -- holder, if it has a TTL.
 local function read_lock(keys, at, kind, beside)
   local s = {
-    lock = keys[at], line = keys[at + 1], ends = keys[at + 2], permits = keys[at + 3],
+    lock = keys[at], line = keys[at + 1], ends = keys[at + 2],
     kind = kind, reads = 0, writes = 0, ended = 0,
   }
   local value = redis.pcall('get', s.lock)

@@ -15,10 +15,11 @@
 -- ARGV[6] waited_ms  how long the caller has waited; 0 if missing
 -- ARGV[7] wanted   permits to acquire, all or none; 1 if missing
 --
--- Returns {GRANTED, nonce, ''}
+-- Returns {GRANTED, nonce, '', other}
 --         {BUSY, nonce, ms until the next lease or the first waiter's place ends (-1: none does), 1 if the
---          caller has a place}
+--          caller has a place, other}
 --         {WRONG_KIND, nonce} {INVALID, nonce}
+-- other    the number of permits; missing if it is `total`
 local permits, leases, channel, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, permit = ARGV[1], ARGV[2]
 local lease_ms, total = parse_int(ARGV[3], 1, MOST_LEASE_MS), parse_int(ARGV[4], 0, MOST_PERMITS)
@@ -38,6 +39,7 @@ if ends > now then
   return {'GRANTED', nonce, ''}
 end
 
+local other = free and free + out ~= total and free + out or nil
 local over = redis.call('zcount', leases, '-inf', now)
 local before = free
 free = free and free + over or total - (out - over)
@@ -59,10 +61,10 @@ if left > 0 then
   -- Redisson waits for a message when the semaphore does not exist.
   if over > 0 or not before or is_due then reserve_permits(line, left, channel) end
 end
-if granted then return {'GRANTED', nonce, ''} end
+if granted then return {'GRANTED', nonce, '', other} end
 -- A caller that is first, and wants more than is free, waits for the next lease to end.
 local ahead = left > 0 and next_ones[1]
-if ahead and ahead.name ~= me then return {'BUSY', nonce, left_ms_of(ahead), has_place} end
+if ahead and ahead.name ~= me then return {'BUSY', nonce, left_ms_of(ahead), has_place, other} end
 
 local next_end = tonumber(redis.call('zrange', leases, 0, 0, 'withscores')[2] or NEVER)
-return {'BUSY', nonce, next_end < NEVER and math.max(next_end - now, 1) or -1, has_place}
+return {'BUSY', nonce, next_end < NEVER and math.max(next_end - now, 1) or -1, has_place, other}

@@ -1,0 +1,43 @@
+//! Rules that seem to be for a route and do not match it: without a word of it their requests would run
+//! without a lock.
+
+use lock_policy::__private::{Matcher, PathPattern, Rule};
+
+use super::version::Version;
+
+/// Logs the rules whose path is the end of this route, as that of a router that is nested.
+pub(super) fn log_ends(version: &Version, route: &str) {
+    for rule in version.file.rules() {
+        if path_of(rule).is_some_and(|path| path.covers_end_of(route)) {
+            tracing::error!(
+                policy = %rule.name,
+                route,
+                "requests of this route run without the lock of this rule, because the rule's path is \
+                 only the end of the route: the router is nested, and a rule has the whole path. Write \
+                 the route as the rule's path"
+            );
+        }
+    }
+}
+
+/// Returns the rules of a new version that differ from those before and match none of the routes that
+/// requests have had.
+pub(super) fn without_a_route<'v>(
+    before: &Version,
+    after: &'v Version,
+    seen: &[Box<str>],
+) -> Vec<&'v str> {
+    let is_new = |rule: &&Rule| !before.file.rules().iter().any(|old| old.matcher == rule.matcher);
+    let matches_none = |rule: &&Rule| {
+        path_of(rule).is_some_and(|path| !seen.iter().any(|route| path.covers(route)))
+    };
+    let rules = after.file.rules().iter().filter(|_| !seen.is_empty());
+    rules.filter(is_new).filter(matches_none).map(|rule| &*rule.name).collect()
+}
+
+fn path_of(rule: &Rule) -> Option<&PathPattern> {
+    match &rule.matcher {
+        Matcher::Route(matches) => matches.path.as_ref(),
+        Matcher::Attribute(_) => None,
+    }
+}
