@@ -95,7 +95,7 @@ pub use file::PolicyFile;
 pub use key::{KeyRejection, KeyTemplateError, KeyValues};
 pub use settings::{
     Enforce, HoldUntil, LockMode, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Outcome,
-    Release, Unlocked,
+    Release, RequestBody, Unlocked,
 };
 
 #[doc(hidden)]

@@ -61,6 +61,7 @@
 //! | the lock was lost while the handler ran | 503 `lock-lost` | `"unknown"` |
 //! | the request's sender has as many locks as it may | 429 `lock-over-limit` | `false` |
 //! | the request cannot name its lock | 400 `lock-key-missing`, `lock-key-invalid` | `false` |
+//! | the request's body is too long, or was not sent in time | 413 `lock-body-too-large`, 408 `lock-body-timeout` | `false` |
 //! | the service is set up wrongly | 500 `lock-misconfigured` | `false` |
 //!
 //! Each is a problem document; with `executed: false` the handler was not called and the request
@@ -161,7 +162,7 @@ pub use lock_key::{
 pub use lock_macros::distributed_lock;
 pub use lock_policy::{
     Enforce, HoldUntil, KeyRejection, KeyTemplateError, KeyValues, LockMode, OnDisconnect, OnLost,
-    OnMissingKey, OnStoreDown, Outcome, Release, Unlocked,
+    OnMissingKey, OnStoreDown, Outcome, Release, RequestBody, Unlocked,
 };
 #[cfg(feature = "tonic")]
 pub use outcome::grpc;

@@ -13,7 +13,7 @@ use crate::{
     rule::{RequestBudget, Rule},
     settings::{
         AnswerOverride, Enforce, HoldUntil, LockMode, LockSettings, OnDisconnect, OnLost,
-        OnMissingKey, OnStoreDown, Outcome, Release,
+        OnMissingKey, OnStoreDown, Outcome, Release, RequestBody,
     },
 };
 
@@ -58,6 +58,8 @@ max_waiters = 0
 max_local_handoffs = 3
 max_shared_readers = 4
 hold_until = "body"
+body = "stream"
+body_timeout = "3s"
 on_disconnect = "cancel"
 on_busy = { detail = "Here.", fallback = "stale" }
 answers = { lost = { status = 503 } }
@@ -109,6 +111,8 @@ fn every_field_arrives_in_its_rule() {
             max_local_handoffs: Some(3),
             max_shared_readers: Some(4),
             hold_until: Some(HoldUntil::Body),
+            body: Some(RequestBody::Stream),
+            body_timeout: Some(Duration::from_secs(3)),
             on_disconnect: Some(OnDisconnect::Cancel),
             on_lost: Some(OnLost::Signal),
             on_store_down: Some(OnStoreDown::Local),

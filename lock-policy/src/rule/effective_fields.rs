@@ -9,7 +9,7 @@ use crate::{
     schema::Table,
     settings::{
         AnswerOverride, Enforce, HoldUntil, LockSettings, OnDisconnect, OnLost, OnStoreDown,
-        Outcome, Release,
+        Outcome, Release, RequestBody,
     },
 };
 
@@ -67,6 +67,11 @@ impl<'f> EffectiveFields<'f> {
                 "body" => HoldUntil::Body,
                 _ => HoldUntil::Handler,
             }),
+            body: self.word("body").map(|word| match word {
+                "stream" => RequestBody::Stream,
+                _ => RequestBody::Read,
+            }),
+            body_timeout: self.duration("body_timeout"),
             on_disconnect: self.word("on_disconnect").map(|word| match word {
                 "finish" => OnDisconnect::Finish,
                 _ => OnDisconnect::Cancel,
@@ -114,6 +119,8 @@ impl<'f> EffectiveFields<'f> {
                     "key_missing" => Outcome::KeyMissing,
                     "key_invalid" => Outcome::KeyInvalid,
                     "deadline_invalid" => Outcome::DeadlineInvalid,
+                    "body_too_large" => Outcome::BodyTooLarge,
+                    "body_timeout" => Outcome::BodyTimeout,
                     "misconfigured" => Outcome::Misconfigured,
                     _ => return None,
                 };

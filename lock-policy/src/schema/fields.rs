@@ -90,6 +90,7 @@ pub(crate) const REQUEST: &[Field] = &[
     ),
 ];
 
+const EXTRACTED: &str = "the attribute acquires its lock after the extractors have read the body";
 const KEY_OF_ATTRIBUTE: &str = "the attribute has its key, which is checked against its arguments";
 
 pub(crate) const POLICY: &[Field] = &[
@@ -224,6 +225,25 @@ pub(crate) const POLICY: &[Field] = &[
         ValueType::Word(&["handler", "body"]),
         "handler",
         "When the hold ends: the handler has returned, or the response's body has ended.",
+    ),
+    not_on_attributes(
+        inherited(
+            "body",
+            ValueType::Word(&["read", "stream"]),
+            "read",
+            "When the body of a request that writes is read: before the lock is acquired, or by the \
+             handler under the lock, for long uploads.",
+        ),
+        EXTRACTED,
+    ),
+    not_on_attributes(
+        inherited(
+            "body_timeout",
+            ValueType::Duration(MIN_LEASE),
+            "10s",
+            "How long a body that is read before the lock may take; then the answer is 408.",
+        ),
+        EXTRACTED,
     ),
     not_on_attributes(
         inherited(
@@ -368,5 +388,7 @@ pub(crate) const ANSWERS: &[Field] = &[
     answer("key_missing", "The request lacks a value that the lock's key needs."),
     answer("key_invalid", "A value of the request is invalid in a key."),
     answer("deadline_invalid", "The deadline's header is not a number of milliseconds."),
+    answer("body_too_large", "The request's body is longer than the route allows."),
+    answer("body_timeout", "The request's body was not sent in time."),
     answer("misconfigured", "The service is at fault."),
 ];

@@ -15,6 +15,19 @@ pub enum HoldUntil {
     Body,
 }
 
+/// When the body of a request that writes is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum RequestBody {
+    /// Before the lock is acquired, whole, so that a client that sends slowly holds no lock. At most as
+    /// many bytes as the route allows (`DefaultBodyLimit`, 2 MB without one), within `body_timeout`.
+    #[default]
+    Read,
+    /// By the handler, under the lock: for uploads that are too long to be kept in memory. A client that
+    /// sends slowly holds the lock: set a `max_hold`.
+    Stream,
+}
+
 /// What happens to a handler when its client disconnects, or its request times out further out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]

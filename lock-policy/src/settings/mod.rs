@@ -15,8 +15,8 @@ use lock_core::{
 };
 
 pub use enums::{
-    Enforce, HoldUntil, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Release, ShadowOutcome,
-    Unlocked,
+    Enforce, HoldUntil, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Release, RequestBody,
+    ShadowOutcome, Unlocked,
 };
 pub use lock_core::__private::LockName;
 pub use mode::LockMode;
@@ -51,6 +51,10 @@ pub struct LockSettings {
     pub max_shared_readers: Option<u32>,
     /// When the lock is released.
     pub hold_until: Option<HoldUntil>,
+    /// When the body of a request that writes is read.
+    pub body: Option<RequestBody>,
+    /// How long a body that is read before the lock may take.
+    pub body_timeout: Option<Duration>,
     /// What happens to the handler when the client disconnects.
     pub on_disconnect: Option<OnDisconnect>,
     /// What happens to the handler when the lock is lost.
@@ -97,6 +101,8 @@ impl LockSettings {
             max_local_handoffs: self.max_local_handoffs.or(base.max_local_handoffs),
             max_shared_readers: self.max_shared_readers.or(base.max_shared_readers),
             hold_until: self.hold_until.or(base.hold_until),
+            body: self.body.or(base.body),
+            body_timeout: self.body_timeout.or(base.body_timeout),
             on_disconnect: self.on_disconnect.or(base.on_disconnect),
             on_lost: self.on_lost.or(base.on_lost),
             on_store_down: self.on_store_down.or(base.on_store_down),

@@ -15,6 +15,8 @@ use lock_core::AcquireError;
 /// | [`KeyMissing`](Self::KeyMissing) | 400 | `lock-key-missing` | | `false` | send what is missing |
 /// | [`KeyInvalid`](Self::KeyInvalid) | 400 | `lock-key-invalid` | | `false` | send another value |
 /// | [`DeadlineInvalid`](Self::DeadlineInvalid) | 400 | `lock-deadline-invalid` | | `false` | send whole milliseconds, once |
+/// | [`BodyTooLarge`](Self::BodyTooLarge) | 413 | `lock-body-too-large` | | `false` | send less |
+/// | [`BodyTimeout`](Self::BodyTimeout) | 408 | `lock-body-timeout` | `Connection: close` | `false` | repeat it, and send it faster |
 /// | [`Misconfigured`](Self::Misconfigured) | 500 | `lock-misconfigured` | | `false` | inform the service's owner: its log has the cause |
 ///
 /// The problem type is written `urn:lock-tower:problem:lock-busy`. The body is
@@ -51,13 +53,17 @@ pub enum Outcome {
     KeyInvalid,
     /// The header by which a client may shorten its deadline is not a number of milliseconds.
     DeadlineInvalid,
+    /// The request's body is longer than its route allows.
+    BodyTooLarge,
+    /// The request's body was not sent in time.
+    BodyTimeout,
     /// The service is misconfigured.
     Misconfigured,
 }
 
 impl Outcome {
     #[doc(hidden)]
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Busy,
         Self::Deadlock,
         Self::Overloaded,
@@ -68,6 +74,8 @@ impl Outcome {
         Self::KeyMissing,
         Self::KeyInvalid,
         Self::DeadlineInvalid,
+        Self::BodyTooLarge,
+        Self::BodyTimeout,
         Self::Misconfigured,
     ];
 
@@ -82,6 +90,8 @@ impl Outcome {
             }
             Self::OverLimit => StatusCode::TOO_MANY_REQUESTS,
             Self::KeyMissing | Self::KeyInvalid | Self::DeadlineInvalid => StatusCode::BAD_REQUEST,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::Misconfigured => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -100,6 +110,8 @@ impl Outcome {
             Self::KeyMissing => "lock-key-missing",
             Self::KeyInvalid => "lock-key-invalid",
             Self::DeadlineInvalid => "lock-deadline-invalid",
+            Self::BodyTooLarge => "lock-body-too-large",
+            Self::BodyTimeout => "lock-body-timeout",
             Self::Misconfigured => "lock-misconfigured",
         }
     }

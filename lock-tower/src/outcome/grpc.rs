@@ -6,10 +6,10 @@
 //! | outcome | code | may be repeated |
 //! |---|---|---|
 //! | [`Busy`](Outcome::Busy), [`Deadlock`](Outcome::Deadlock) | `ABORTED` | yes |
-//! | [`Overloaded`](Outcome::Overloaded), [`Unavailable`](Outcome::Unavailable), [`Draining`](Outcome::Draining) | `UNAVAILABLE` | yes |
+//! | [`Overloaded`](Outcome::Overloaded), [`Unavailable`](Outcome::Unavailable), [`Draining`](Outcome::Draining), [`BodyTimeout`](Outcome::BodyTimeout) | `UNAVAILABLE` | yes |
 //! | [`OverLimit`](Outcome::OverLimit) | `RESOURCE_EXHAUSTED` | yes, later |
 //! | [`Lost`](Outcome::Lost) | `UNKNOWN` | only after a look at what was done |
-//! | [`KeyMissing`](Outcome::KeyMissing), [`KeyInvalid`](Outcome::KeyInvalid), [`DeadlineInvalid`](Outcome::DeadlineInvalid) | `INVALID_ARGUMENT` | no |
+//! | [`KeyMissing`](Outcome::KeyMissing), [`KeyInvalid`](Outcome::KeyInvalid), [`DeadlineInvalid`](Outcome::DeadlineInvalid), [`BodyTooLarge`](Outcome::BodyTooLarge) | `INVALID_ARGUMENT` | no |
 //! | [`Misconfigured`](Outcome::Misconfigured) | `INTERNAL` | no |
 //!
 //! Its details are those of [`google.rpc`](tonic_types): an `ErrorInfo` whose domain is
@@ -107,13 +107,16 @@ fn with_details(
 fn code(outcome: Outcome) -> Code {
     match outcome {
         Outcome::Busy | Outcome::Deadlock => Code::Aborted,
-        Outcome::Overloaded | Outcome::Unavailable | Outcome::Draining => Code::Unavailable,
+        Outcome::Overloaded | Outcome::Unavailable | Outcome::Draining | Outcome::BodyTimeout => {
+            Code::Unavailable
+        }
         Outcome::OverLimit => Code::ResourceExhausted,
         // Clients repeat `UNAVAILABLE` on their own, which nothing that may have been done allows.
         Outcome::Lost => Code::Unknown,
-        Outcome::KeyMissing | Outcome::KeyInvalid | Outcome::DeadlineInvalid => {
-            Code::InvalidArgument
-        }
+        Outcome::KeyMissing
+        | Outcome::KeyInvalid
+        | Outcome::DeadlineInvalid
+        | Outcome::BodyTooLarge => Code::InvalidArgument,
         _ => Code::Internal,
     }
 }

@@ -74,8 +74,16 @@ pub struct LockResponses;
 impl IntoResponses for LockResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         let every = Outcome::ALL.into_iter().filter(|outcome| {
-            // Of a limit and of a header that only some layers have, and of a setting that is off.
-            !matches!(outcome, Outcome::OverLimit | Outcome::DeadlineInvalid | Outcome::Deadlock)
+            // Of a limit and of a header that only some layers have, of a body that only a layer
+            // reads, and of a setting that is off.
+            !matches!(
+                outcome,
+                Outcome::OverLimit
+                    | Outcome::DeadlineInvalid
+                    | Outcome::BodyTooLarge
+                    | Outcome::BodyTimeout
+                    | Outcome::Deadlock
+            )
         });
         responses(every.map(|outcome| Rejection::new(outcome, &Caller::none()))).responses
     }

@@ -118,7 +118,7 @@ impl Rejection {
         Self { granted: true, ..rejection }
     }
 
-    fn because(self, why: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn because(self, why: impl Into<Cow<'static, str>>) -> Self {
         Self { reason: Some(why.into()), ..self }
     }
 

@@ -112,6 +112,17 @@ pub(super) fn row(outcome: Outcome) -> Row {
             shows_reason: true,
             ..REFUSED
         },
+        Outcome::BodyTooLarge => Row {
+            title: "Request body is too large",
+            detail: "Nothing was done; repeating this request as it is will not help.",
+            ..REFUSED
+        },
+        Outcome::BodyTimeout => Row {
+            title: "Request body was not sent in time",
+            detail: "Nothing was done; you can repeat this request.",
+            closes: true,
+            ..REFUSED
+        },
         // `Misconfigured`; the test below has every outcome there is.
         _ => Row {
             title: "Lock is misconfigured",

@@ -6,6 +6,7 @@ mod conflict;
 pub(crate) mod missing_key;
 pub(crate) mod pending_locks;
 pub(crate) mod reject;
+pub(crate) mod request_body;
 pub(crate) mod request_hold;
 pub(crate) mod response_future;
 pub(crate) mod route_lock;

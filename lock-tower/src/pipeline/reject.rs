@@ -78,7 +78,9 @@ fn log(rejection: &Rejection, retry_after: Option<Duration>) {
         | Outcome::Draining
         | Outcome::KeyMissing
         | Outcome::KeyInvalid
-        | Outcome::DeadlineInvalid => line!(info),
+        | Outcome::DeadlineInvalid
+        | Outcome::BodyTooLarge
+        | Outcome::BodyTimeout => line!(info),
         Outcome::Deadlock
         | Outcome::Overloaded
         | Outcome::OverLimit

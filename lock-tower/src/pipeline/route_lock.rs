@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use http::{HeaderName, request::Parts};
-use lock_core::LockClient;
+use lock_core::{LockClient, Mode};
 use lock_policy::{
     __private::{RequestKey, kill_switch},
-    KeyRejection, KeyValues, LockMode, OnMissingKey, Outcome,
+    KeyRejection, KeyValues, LockMode, OnMissingKey, Outcome, RequestBody,
 };
 
 #[cfg(feature = "utoipa")]
@@ -16,7 +16,7 @@ use http::Method;
 #[cfg(feature = "utoipa")]
 use lock_policy::{Enforce, OnLost, OnStoreDown};
 
-use super::{missing_key, pending_locks::PendingLocks};
+use super::{missing_key, pending_locks::PendingLocks, request_body::WaitingBodies};
 use crate::{
     enforcement::shadow_log,
     key::KeySource,
@@ -40,6 +40,7 @@ pub(crate) struct RouteLock {
     /// The header by which a client may shorten its deadline.
     pub(crate) deadline_header: Option<HeaderName>,
     pub(crate) limit: Option<PrincipalLimit>,
+    pub(crate) bodies: WaitingBodies,
 }
 
 impl RouteLock {
@@ -89,8 +90,22 @@ impl RouteLock {
             mode,
             path: shadow_log::path_of(parts, enforce),
             slot: LockSlot::default(),
+            bodies: Some(self.bodies.clone()),
             limited: self.limit.as_ref().and_then(|limit| limit.of(parts)),
         })
+    }
+
+    /// Logs that a slow client can hold the lock without end.
+    pub(crate) fn warn_of_streams(&self) {
+        let settings = &self.policy.settings;
+        let writes = self.mode.possible(self.policy.kind).contains(&Mode::Write);
+        if writes && settings.body == Some(RequestBody::Stream) && settings.max_hold.is_none() {
+            tracing::warn!(
+                policy = &*self.policy.name,
+                "bodies are streamed under this lock, which has no `max_hold`: a client that sends \
+                 slowly holds it for as long as its connection lives"
+            );
+        }
     }
 
     /// Returns the keys to lock for a request without a valid key, if the policy allows that.
@@ -121,6 +136,9 @@ impl RouteLock {
             _ if !enforced => false,
             Outcome::KeyMissing => may_lack_its_key,
             Outcome::OverLimit => self.limit.is_some(),
+            Outcome::BodyTooLarge | Outcome::BodyTimeout => {
+                mode == Mode::Write && settings.body != Some(RequestBody::Stream)
+            }
             // What the client sets is not known here.
             Outcome::Deadlock => settings.refuse_deadlock == Some(true),
             Outcome::Unavailable => settings.on_store_down != Some(OnStoreDown::Open),

@@ -19,7 +19,9 @@ use lock_policy::{HoldUntil, OnDisconnect, Outcome, Unlocked};
 use tower_service::Service;
 use tracing::Instrument;
 
-use super::{body::LockBody, pending_locks::PendingLocks, reject, request_hold::RequestHold};
+use super::{
+    body::LockBody, pending_locks::PendingLocks, reject, request_body, request_hold::RequestHold,
+};
 use crate::{outcome::rejection::Rejection, request::context::RequestContext};
 
 /// Marks the answer to a request that had no lock, or lost it: `open`, `local` or `lost`.
@@ -46,12 +48,21 @@ where
 {
     async move {
         let (policy, slot) = (Arc::clone(&pending.policy), pending.slot.clone());
+        let (read, body) = request_body::read_first(&pending, &context, parts, body).await;
+        parts = read;
+        let (body, waiting) = match body {
+            Ok(read) => read,
+            Err(rejection) => {
+                return Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours));
+            }
+        };
         let (mut held, inside) = match pending.enter(&context).await {
             Ok(entered) => entered,
             Err(rejection) => {
                 return Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours));
             }
         };
+        drop(waiting);
         // The handler consumes the request, so keep a copy for a function that answers for a lost
         // lock.
         let answers_for_loss = policy.fallbacks.contains_key(&Outcome::Lost);

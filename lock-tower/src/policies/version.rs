@@ -21,7 +21,7 @@ use super::error::PoliciesError;
 use crate::{
     key::KeySource,
     outcome::{hold_time::HoldTimes, rejected_request::Fallback},
-    pipeline::route_lock::RouteLock,
+    pipeline::{request_body::WaitingBodies, route_lock::RouteLock},
     request::{
         deadline::RequestDeadline, deadline_header::limit_time, principal_limit::PrincipalLimit,
     },
@@ -103,6 +103,7 @@ impl Version {
                         policy: Arc::new(policy),
                         deadline_header: None,
                         limit: registered.limit.clone(),
+                        bodies: WaitingBodies::default(),
                     };
                     let has_matched = AtomicBool::new(false);
                     routes.push(RouteRule { matches: matches.clone(), lock, has_matched });
@@ -122,6 +123,7 @@ impl Version {
         }
         for rule in &self.routes {
             metrics::policy_matched(&rule.lock.policy.name, 0);
+            rule.lock.warn_of_streams();
         }
         gauge!(metrics::POLICY_VERSION).set(self.number as f64);
         gauge!(metrics::POLICY_INFO, "id" => self.file.version().to_owned()).set(1);

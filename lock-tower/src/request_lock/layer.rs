@@ -10,7 +10,7 @@ use lock_core::{IntoLockKey, Kind, LockClient};
 use lock_policy::{
     __private::{LockName, LockSettings},
     Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnDisconnect, OnLost, OnMissingKey,
-    OnStoreDown, Outcome, Release,
+    OnStoreDown, Outcome, Release, RequestBody,
 };
 use tower_layer::Layer;
 
@@ -18,7 +18,7 @@ use super::RequestLock;
 use crate::{
     key::KeySource,
     outcome::rejected_request::{RejectedRequest, fallback},
-    pipeline::route_lock::RouteLock,
+    pipeline::{request_body::WaitingBodies, route_lock::RouteLock},
     request::principal_limit::PrincipalLimit,
     settings::policy::Policy,
     telemetry::metrics,
@@ -134,6 +134,7 @@ impl RequestLockLayer {
         let (values, on_missing_key) = (KeyValues::default(), OnMissingKey::default());
         let (mode, deadline_header, limit) = Default::default();
         let lock = RouteLock {
+            bodies: WaitingBodies::default(),
             client,
             keys,
             values,
@@ -209,14 +210,31 @@ impl RequestLockLayer {
         self.settings(|settings| settings.max_hold = Some(max_hold))
     }
 
-    /// Keeps the lock for at least this long from the grant, on this process' clock, although the
-    /// request ends earlier: between two requests for one key there is then at least this much time.
+    /// Sets when the body of a request that writes is read. Default: [`RequestBody::Read`], before the
+    /// lock is acquired: at most as many bytes as the route's `DefaultBodyLimit` allows (413
+    /// `lock-body-too-large`), within [`body_timeout`](Self::body_timeout) (408), and for this layer 64
+    /// MiB of all requests that wait (503 `lock-overloaded`). Only bodies of Axum's type are read; others
+    /// are the handler's, as with [`RequestBody::Stream`].
+    pub fn body(self, body: RequestBody) -> Self {
+        self.settings(|settings| settings.body = Some(body))
+    }
+
+    /// Sets how long a body that is read before the lock may take, from the request's arrival at the
+    /// layer, on this process' clock; then the request is answered 408 `lock-body-timeout`. Default:
+    /// 10 s.
+    pub fn body_timeout(self, timeout: Duration) -> Self {
+        self.settings(|settings| settings.body_timeout = Some(timeout))
+    }
+
+    /// Sets whether a request that would wait forever is refused.
     /// See [`Acquire::refuse_deadlock`](lock_core::Acquire::refuse_deadlock): the answer is 409
     /// `lock-deadlock`. Default: the client's, and so `false`.
     pub fn refuse_deadlock(self, refuse_deadlock: bool) -> Self {
         self.settings(|settings| settings.refuse_deadlock = Some(refuse_deadlock))
     }
 
+    /// Keeps the lock for at least this long from the grant, on this process' clock, although the
+    /// request ends earlier: between two requests for one key there is then at least this much time.
     /// See [`Acquire::hold_at_least`](lock_core::Acquire::hold_at_least). Default: zero.
     pub fn hold_at_least(self, time: Duration) -> Self {
         self.settings(|settings| settings.hold_at_least = Some(time))
@@ -373,6 +391,7 @@ impl<S> Layer<S> for RequestLockLayer {
         let policy = &self.lock.policy;
         self.begun.call_once(|| {
             metrics::begin(&policy.name, self.lock.mode.possible(policy.kind));
+            self.lock.warn_of_streams();
         });
         RequestLock::new(inner, Arc::clone(&self.lock))
     }

@@ -102,9 +102,11 @@
 //!
 //! # When the lock is taken and released
 //!
-//! The lock is acquired before the request's body is read, so a client that uploads slowly holds it
-//! during the upload. The attribute acquires it after the extractors have run; or set a
-//! [`max_hold`](RequestLockLayer::max_hold).
+//! The body of a request that writes is read before the lock is acquired, so that a client which uploads
+//! slowly does not hold it ([`RequestLockLayer::body`]). That takes a body of Axum's type: around another
+//! service, or with [`RequestBody::Stream`](crate::RequestBody::Stream), the handler reads it under the
+//! lock; then set a [`max_hold`](RequestLockLayer::max_hold). The attribute acquires the lock after the
+//! extractors have run.
 //!
 //! The lock is released when the handler has returned its response, before the response is sent; a
 //! body that is streamed afterwards is not protected. It is also released when the handler panics,

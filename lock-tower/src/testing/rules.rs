@@ -37,8 +37,7 @@ pub async fn rules_of(mut router: Router, mut request: Request<Body>) -> Vec<Opt
     let found = RulesFound::default();
     request.extensions_mut().insert(found.clone());
     let Ok(_) = router.call(request).await;
-    let rules = found.0.lock().clone();
-    rules
+    std::mem::take(&mut *found.0.lock())
 }
 
 /// Notes the rule that a layer has found for a request.

@@ -68,7 +68,7 @@ impl Scene {
 
 const REQUEST_ID: http::HeaderName = http::HeaderName::from_static("x-request-id");
 
-const ALL: [Outcome; 10] = [
+const ALL: [Outcome; 11] = [
     Outcome::Busy,
     Outcome::Overloaded,
     Outcome::OverLimit,
@@ -78,6 +78,7 @@ const ALL: [Outcome; 10] = [
     Outcome::Lost,
     Outcome::KeyMissing,
     Outcome::KeyInvalid,
+    Outcome::BodyTooLarge,
     Outcome::Misconfigured,
 ];
 
@@ -97,6 +98,9 @@ async fn a_function_answers_and_everything_else_stays() {
         let app = Router::new().route("/{id}", put(std::future::pending::<()>)).route_layer(lock);
         let mut asks = request("PUT", "/7");
         asks.headers_mut().insert("x-request-id", "r-1".parse().unwrap());
+        if outcome == Outcome::BodyTooLarge {
+            *asks.body_mut() = "x".repeat(3_000_000).into();
+        }
 
         let response = app.oneshot(asks).await.unwrap();
 

@@ -71,6 +71,7 @@ mod policy_places;
 mod policy_reload;
 mod principal_limit;
 #[cfg(all(feature = "axum", feature = "macros"))]
+mod request_body;
 mod scopes;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod semaphore;

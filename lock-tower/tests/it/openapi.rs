@@ -91,7 +91,15 @@ fn every_outcome_is_documented_under_its_status() {
     let document = serde_json::to_value(Api::openapi()).unwrap();
     let documented = responses(&document, "/orders/{id}", "put");
     for outcome in Outcome::ALL {
-        if !matches!(outcome, Outcome::OverLimit | Outcome::DeadlineInvalid | Outcome::Deadlock) {
+        let of_layers_alone = matches!(
+            outcome,
+            Outcome::OverLimit
+                | Outcome::DeadlineInvalid
+                | Outcome::BodyTooLarge
+                | Outcome::BodyTimeout
+                | Outcome::Deadlock
+        );
+        if !of_layers_alone {
             let response = &documented[outcome.status().as_str()];
             assert_eq!(example(response, outcome)["status"], outcome.status().as_u16());
         }
@@ -108,7 +116,7 @@ fn of_layer(lock: &RequestLockLayer) -> serde_json::Map<String, Value> {
 fn a_layer_documents_what_can_happen_under_it() {
     let lock = || RequestLockLayer::new(LockClient::in_memory(), "tenant:{header.x}").unwrap();
     let plain = of_layer(&lock());
-    assert_eq!(statuses(&plain), ["400", "423", "500", "503"]);
+    assert_eq!(statuses(&plain), ["400", "408", "413", "423", "500", "503"]);
     example(&plain["400"], Outcome::KeyMissing);
     assert!(!plain["400"].to_string().contains("lock-deadline-invalid"));
 
@@ -121,7 +129,7 @@ fn a_layer_documents_what_can_happen_under_it() {
 
     // A function answers in another way, which it alone knows.
     let answered = of_layer(&lock().answer(Outcome::Busy, async |_| http::Response::default()));
-    assert_eq!(statuses(&answered), ["400", "500", "503"]);
+    assert_eq!(statuses(&answered), ["400", "408", "413", "500", "503"]);
 
     let fixed = RequestLockLayer::with_key(LockClient::in_memory(), |_| Ok("report"));
     let shadow = of_layer(&fixed.enforce(lock_tower::Enforce::Shadow));
@@ -146,7 +154,7 @@ async fn a_policy_files_answers_are_in_each_operation() {
     policies.add_responses(&mut document);
     let document = serde_json::to_value(document).unwrap();
     let documented = responses(&document, "/reports/{id}", "put");
-    assert_eq!(statuses(&documented), ["200", "400", "429", "500", "503"]);
+    assert_eq!(statuses(&documented), ["200", "400", "408", "413", "429", "500", "503"]);
     // What the service says of this status stays.
     assert_eq!(documented["429"]["description"], "too often");
 

@@ -1,8 +1,10 @@
 //! What a rule answers instead of the table of outcomes.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
-use axum::{Router, routing::put};
+use axum::{Router, body::Body, routing::put};
+use futures_util::stream;
+use http::Request;
 use lock_tower::{LockClient, PrincipalLimit, policies::Policies};
 
 use crate::common::{Answer, call, request};
@@ -117,6 +119,21 @@ async fn answers_deadline_invalid() {
     request.headers_mut().insert("x-ms", "soon".parse().unwrap());
     let answer = answering("deadline_invalid", "order:{id}").send(request).await;
     assert_tea(&answer, "lock-deadline-invalid");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_body_too_large() {
+    let request = Request::put("/orders/7").body("x".repeat(3_000_000).into()).unwrap();
+    let answer = answering("body_too_large", "order:{id}").send(request).await;
+    assert_tea(&answer, "lock-body-too-large");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_body_timeout() {
+    let body = Body::from_stream(stream::pending::<Result<&str, Infallible>>());
+    let request = Request::put("/orders/7").body(body).unwrap();
+    let answer = answering("body_timeout", "order:{id}").send(request).await;
+    assert_tea(&answer, "lock-body-timeout");
 }
 
 /// The answer to a request whose scope holds what the holder of its lock waits for.

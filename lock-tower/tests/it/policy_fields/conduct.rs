@@ -2,6 +2,10 @@
 
 use crate::common::{Answer, request};
 use crate::policy_fields::policy_service::{KEY, PolicyService, both, file, plain};
+use axum::body::Body;
+use futures_util::{StreamExt, stream};
+use http::Request;
+use std::convert::Infallible;
 use tower::ServiceExt;
 
 #[tokio::test(start_paused = true)]
@@ -122,5 +126,27 @@ async fn policy_fence_header() {
     assert!(!shows(&file("", KEY)).await);
     for file in both(r#"fence_header = true"#) {
         assert!(shows(&file).await, "{file}");
+    }
+}
+
+/// Sends one byte of a body, and then nothing.
+fn stalled() -> Request<Body> {
+    let body = stream::iter([Ok::<_, Infallible>("x")]).chain(stream::pending());
+    Request::put("/orders/7").body(Body::from_stream(body)).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_body() {
+    plain().send(stalled()).await.assert_problem(408, "lock-body-timeout");
+    for file in both(r#"body = "stream""#) {
+        assert_eq!(PolicyService::new(&file).send(stalled()).await.text, "done");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_body_timeout() {
+    assert_eq!(plain().timed(stalled()).await.1, 10);
+    for file in both(r#"body_timeout = "3s""#) {
+        assert_eq!(PolicyService::new(&file).timed(stalled()).await.1, 3);
     }
 }

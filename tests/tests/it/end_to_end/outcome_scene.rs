@@ -2,6 +2,7 @@
 
 use std::{
     any::Any,
+    convert::Infallible,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -16,6 +17,7 @@ use axum::{
     middleware::{map_request, map_response},
     routing::put,
 };
+use futures_util::{StreamExt, stream};
 use lock_tests::{Cli, LIMIT, RedisServer, bounded, http, http::Reply};
 use lock_tower::{
     KeyRejection, LockClient, Outcome, PrincipalLimit, RequestDeadline, RequestLockLayer, Scope,
@@ -36,6 +38,8 @@ pub(crate) struct Scene {
     waits_for_outer: Option<Scope>,
     /// So near is each request's deadline.
     limit: Option<Duration>,
+    /// The body of each request; `None`: it never ends.
+    body: Option<String>,
     #[allow(dead_code, reason = "held until the scene is over")]
     held: Vec<Box<dyn Any + Send>>,
 }
@@ -53,6 +57,7 @@ impl Scene {
             loses: false,
             waits_for_outer: None,
             limit: None,
+            body: Some(String::new()),
             held: Vec::new(),
         }
     }
@@ -106,6 +111,11 @@ impl Scene {
                 let lock = RequestLockLayer::with_key(scene.locks.clone(), missing).name("order");
                 Self { lock, ..scene }
             }
+            "BodyTooLarge" => Self { body: Some("x".repeat(3_000_000)), ..scene },
+            "BodyTimeout" => {
+                let lock = scene.lock.body_timeout(Duration::from_millis(100));
+                Self { lock, body: None, ..scene }
+            }
             "KeyInvalid" => Self { path: "/orders/seven", ..scene },
             "Misconfigured" => {
                 let lock = scene.lock.lease(Duration::from_millis(1));
@@ -151,7 +161,7 @@ impl Scene {
         let router = router.layer(deadline);
         let service = LocalService::start(router.layer(map_response(tell_outcome))).await;
         let request = Request::put(service.url(self.path)).header("x-request-id", "r-1");
-        let request = request.body(String::new()).unwrap();
+        let request = request.body(self.body.map_or_else(endless, Body::from)).unwrap();
         let reply = bounded(LIMIT, http::send(request)).await.unwrap();
         (reply, calls.load(Ordering::SeqCst))
     }
@@ -165,6 +175,12 @@ async fn waits_for_stock(other: Scope, request: Request<Body>) -> Request<Body> 
         tokio::task::yield_now().await;
     }
     request
+}
+
+/// One byte, and then nothing.
+fn endless() -> Body {
+    let first = stream::iter([Ok::<_, Infallible>("x")]);
+    Body::from_stream(first.chain(stream::pending()))
 }
 
 /// As middleware that counts outcomes sees it.

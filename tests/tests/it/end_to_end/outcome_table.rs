@@ -57,6 +57,8 @@ fn outcome(name: &str) -> Outcome {
         Outcome::KeyMissing,
         Outcome::KeyInvalid,
         Outcome::DeadlineInvalid,
+        Outcome::BodyTooLarge,
+        Outcome::BodyTimeout,
         Outcome::Misconfigured,
     ];
     all.into_iter().find(|outcome| format!("{outcome:?}") == name).unwrap()

@@ -1,0 +1,221 @@
+//! Reads a request's body before its lock is acquired.
+//!
+//! A handler that reads its body holds the lock for as long as the client takes to send it: one byte and
+//! then nothing, and every other request of that key is refused for as long as the connection lives. So
+//! the body comes first, within a bound of bytes, of time, and of all bodies that wait.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use crate::outcome::rejection::Rejection;
+
+/// The most bytes of bodies that may wait for one layer's, or one rule's, locks in this process.
+const MOST_WAITING: usize = 64 * 1_024 * 1_024;
+
+/// The bytes of bodies that were read and whose requests wait.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WaitingBodies(Arc<AtomicUsize>);
+
+/// A part of them, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct WaitingBody {
+    of: WaitingBodies,
+    bytes: usize,
+}
+
+impl WaitingBody {
+    /// Adds bytes. Returns whether there is room for them.
+    #[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "only Axum's bodies are read"))]
+    fn add(&mut self, bytes: usize) -> bool {
+        self.bytes += bytes;
+        self.of.0.fetch_add(bytes, Ordering::Relaxed) + bytes <= MOST_WAITING
+    }
+}
+
+impl Drop for WaitingBody {
+    fn drop(&mut self) {
+        self.of.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A body, and what it takes of the bodies that wait; or why the request is refused.
+pub(crate) type ReadBody<B> = Result<(B, Option<WaitingBody>), Rejection>;
+
+#[cfg(feature = "axum")]
+pub(crate) use with_axum::read_first;
+#[cfg(not(feature = "axum"))]
+pub(crate) use without_axum::read_first;
+
+#[cfg(feature = "axum")]
+mod with_axum {
+    use std::{any::Any, error::Error, time::Duration};
+
+    use axum::{RequestExt, body::Body};
+    use bytes::{Bytes, BytesMut};
+    use http::{HeaderMap, Request, request::Parts};
+    use http_body::Body as _;
+    use http_body_util::{BodyExt, Full, LengthLimitError};
+    use lock_core::Mode;
+    use lock_policy::{__private::kill_switch, Enforce, Outcome, RequestBody};
+    use tokio::time::{Instant, timeout_at};
+
+    use super::{MOST_WAITING, ReadBody, WaitingBodies, WaitingBody};
+    use crate::{
+        outcome::rejection::Rejection, pipeline::pending_locks::PendingLocks,
+        request::context::RequestContext,
+    };
+
+    const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+    /// Reads the body of a request that will hold a write lock, unless its policy leaves it to the
+    /// handler. Other types of body than Axum's cannot be made again from what was read, and are left to
+    /// the handler.
+    pub(crate) async fn read_first<B: 'static>(
+        pending: &PendingLocks,
+        context: &RequestContext,
+        parts: Parts,
+        body: B,
+    ) -> (Parts, ReadBody<B>) {
+        let mut body = Some(body);
+        let is_read = pending.mode == Mode::Write
+            && !pending.keys.is_empty()
+            && pending.policy.settings.body.unwrap_or_default() == RequestBody::Read;
+        let Some(bodies) = pending.bodies.as_ref().filter(|_| is_read) else {
+            return (parts, left(body));
+        };
+        let slot = (&mut body as &mut dyn Any).downcast_mut::<Option<Body>>();
+        // The end of a body that is empty is known without waiting, as that of most requests is.
+        let slot = slot.filter(|body| body.as_ref().is_some_and(|it| !it.is_end_stream()));
+        let Some(slot) = slot.filter(|_| is_enforced(pending)) else {
+            return (parts, left(body));
+        };
+        let sent = slot.take().unwrap_or_default();
+        // With the limit that the route has, or Axum's own.
+        let (parts, sent) = Request::from_parts(parts, sent).with_limited_body().into_parts();
+        // Boxed apart: for the requests that have a body.
+        match Box::pin(all_of(pending, context, bodies, sent)).await {
+            Ok((whole, waiting)) => {
+                *slot = Some(whole);
+                let read = left(body).map(|(body, _)| (body, Some(waiting)));
+                (parts, read)
+            }
+            Err(rejection) => (parts, Err(rejection)),
+        }
+    }
+
+    /// Whether the lock may count for this request: the kill switch leaves a request as it is.
+    fn is_enforced(pending: &PendingLocks) -> bool {
+        let configured = pending.policy.settings.enforce.unwrap_or_default();
+        let enforce = kill_switch::in_force(&pending.policy.name, configured);
+        !matches!(enforce, Enforce::Off | Enforce::Shadow)
+    }
+
+    fn left<B>(body: Option<B>) -> ReadBody<B> {
+        Ok((body.expect("BUG: it was put back"), None))
+    }
+
+    async fn all_of(
+        pending: &PendingLocks,
+        context: &RequestContext,
+        bodies: &WaitingBodies,
+        mut body: Body,
+    ) -> Result<(Body, WaitingBody), Rejection> {
+        let rejected = |outcome, why| {
+            let rejection = Rejection::new(outcome, &context.caller).because(why);
+            Err(pending.policy.reject(pending.mode, rejection))
+        };
+        let limit = pending.policy.settings.body_timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let ends = Instant::now() + limit;
+        let deadline = context.deadline.map(|deadline| deadline.moment());
+        let until = deadline.map_or(ends, |deadline| deadline.min(ends));
+        let mut waiting = WaitingBody { of: bodies.clone(), bytes: 0 };
+        let (mut chunks, mut trailers) = (Vec::new(), None);
+        loop {
+            let Ok(frame) = timeout_at(until, body.frame()).await else {
+                if until < ends {
+                    return Err(pending.too_late(context));
+                }
+                let why = format!("its body was not sent within {limit:?}");
+                return rejected(Outcome::BodyTimeout, why);
+            };
+            match frame {
+                None => break,
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => {
+                        if !waiting.add(data.len()) {
+                            let why = format!(
+                                "the bodies of the requests that wait for this lock have {MOST_WAITING} \
+                                 bytes"
+                            );
+                            return rejected(Outcome::Overloaded, why);
+                        }
+                        chunks.push(data);
+                    }
+                    Err(frame) => trailers = frame.into_trailers().ok(),
+                },
+                Some(Err(why)) if is_too_long(&why) => {
+                    let why = "its body is longer than the route allows".to_owned();
+                    return rejected(Outcome::BodyTooLarge, why);
+                }
+                // The handler finds the error where it would have found it.
+                Some(Err(why)) => return Ok((broken(chunks, why), waiting)),
+            }
+        }
+        Ok((whole(chunks, trailers), waiting))
+    }
+
+    fn is_too_long(why: &axum::Error) -> bool {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(why);
+        while let Some(error) = cause {
+            if error.is::<LengthLimitError>() {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+
+    fn whole(mut chunks: Vec<Bytes>, trailers: Option<HeaderMap>) -> Body {
+        let bytes = match chunks.len() {
+            // Most bodies have one, which is not copied.
+            0 | 1 => chunks.pop().unwrap_or_default(),
+            _ => {
+                let mut whole = BytesMut::with_capacity(chunks.iter().map(Bytes::len).sum());
+                chunks.iter().for_each(|chunk| whole.extend_from_slice(chunk));
+                whole.freeze()
+            }
+        };
+        match trailers {
+            None => Body::from(bytes),
+            Some(trailers) => {
+                let trailers = std::future::ready(Some(Ok(trailers)));
+                Body::new(Full::new(bytes).with_trailers(trailers))
+            }
+        }
+    }
+
+    fn broken(chunks: Vec<Bytes>, why: axum::Error) -> Body {
+        let sent = chunks.into_iter().map(Ok).chain([Err(why)]);
+        Body::from_stream(futures_util::stream::iter(sent))
+    }
+}
+
+#[cfg(not(feature = "axum"))]
+mod without_axum {
+    use http::request::Parts;
+
+    use super::ReadBody;
+    use crate::{pipeline::pending_locks::PendingLocks, request::context::RequestContext};
+
+    /// Leaves every body to the handler: only Axum's can be made again from what was read.
+    pub(crate) async fn read_first<B: 'static>(
+        _pending: &PendingLocks,
+        _context: &RequestContext,
+        parts: Parts,
+        body: B,
+    ) -> (Parts, ReadBody<B>) {
+        (parts, Ok((body, None)))
+    }
+}

@@ -1,0 +1,184 @@
+//! The body of a request that writes is read before its lock is acquired.
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::DefaultBodyLimit,
+    routing::put,
+};
+use futures_util::{StreamExt, stream};
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use lock_tower::{Enforce, LockClient, RequestBody, RequestDeadline, RequestLockLayer};
+use tokio::{task::JoinSet, time::Instant};
+
+use crate::common::{Answer, logs::Logs, send};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn lock(locks: &LockClient) -> RequestLockLayer {
+    RequestLockLayer::new(locks.clone(), "order:{id}").unwrap().name("order").wait(SECOND / 10)
+}
+
+fn app(lock: RequestLockLayer) -> Router {
+    let length = async |body: Result<Bytes, axum::extract::rejection::BytesRejection>| match body {
+        Ok(body) => body.len().to_string(),
+        Err(why) => format!("{}: {why}", why.status()),
+    };
+    Router::new().route("/orders/{id}", put(length)).route_layer(lock)
+}
+
+/// A client that sends this and then nothing.
+fn stalled(begin: &'static str) -> Body {
+    let begin = stream::iter([Ok::<_, Infallible>(begin)]);
+    Body::from_stream(begin.chain(stream::pending()))
+}
+
+fn chunks(sizes: &[usize]) -> Body {
+    let chunks: Vec<_> = sizes.iter().map(|size| Ok::<_, Infallible>("x".repeat(*size))).collect();
+    Body::from_stream(stream::iter(chunks))
+}
+
+async fn ask(app: &Router, body: Body) -> Answer {
+    send(app, Request::put("/orders/7").body(body).unwrap()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_sends_slowly_holds_no_lock() {
+    let locks = LockClient::in_memory();
+    let app = app(lock(&locks));
+    let slow = tokio::spawn({
+        let app = app.clone();
+        async move { ask(&app, stalled("x")).await }
+    });
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(ask(&app, chunks(&[3])).await.text, "3");
+    assert!(!slow.is_finished());
+    let began = Instant::now();
+    let answer = slow.await.unwrap();
+    answer.assert_problem(408, "lock-body-timeout");
+    assert_eq!(answer.headers["connection"], "close");
+    assert_eq!(began.elapsed(), 9 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_handler_gets_the_body_as_it_was_sent() {
+    let app = app(lock(&LockClient::in_memory()));
+    for (sizes, text) in
+        [(&[][..], "0"), (&[5], "5"), (&[1, 2, 3], "6"), (&[1_000_000, 1], "1000001")]
+    {
+        assert_eq!(ask(&app, chunks(sizes)).await.text, text);
+    }
+    assert_eq!(ask(&app, Body::empty()).await.text, "0");
+    let broken = stream::iter([Ok("x"), Err(std::io::Error::other("cut off"))]);
+    let answer = ask(&app, Body::from_stream(broken)).await;
+    assert!(answer.text.starts_with("400"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn trailers_are_kept() {
+    let trailers = async |body: Body| {
+        let whole = body.collect().await.unwrap();
+        let sum = whole.trailers().map(|trailers| trailers["sum"].clone());
+        format!("{sum:?} {}", whole.to_bytes().len())
+    };
+    let app = Router::new().route("/orders/{id}", put(trailers));
+    let app = app.route_layer(lock(&LockClient::in_memory()));
+    let sent =
+        http::HeaderMap::from_iter([(http::HeaderName::from_static("sum"), "6".parse().unwrap())]);
+    let body = chunks(&[1, 2]).with_trailers(std::future::ready(Some(Ok(sent))));
+    assert_eq!(ask(&app, Body::new(body)).await.text, "Some(\"6\") 3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_is_as_long_as_its_route_allows() {
+    let locks = LockClient::in_memory();
+    let plain = app(lock(&locks));
+    assert_eq!(ask(&plain, chunks(&[2_097_152])).await.text, "2097152");
+    ask(&plain, chunks(&[2_097_152, 1])).await.assert_problem(413, "lock-body-too-large");
+    let least = app(lock(&locks)).layer(DefaultBodyLimit::max(10));
+    ask(&least, chunks(&[11])).await.assert_problem(413, "lock-body-too-large");
+    let most = app(lock(&locks)).layer(DefaultBodyLimit::disable());
+    assert_eq!(ask(&most, chunks(&[3_000_000])).await.text, "3000000");
+    // A stream without end fills no memory.
+    let endless = stream::repeat(Ok::<_, Infallible>(Bytes::from(vec![0; 1_000_000])));
+    ask(&most, Body::from_stream(endless)).await.assert_problem(503, "lock-overloaded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_of_requests_that_wait_have_a_bound_together() {
+    let locks = LockClient::in_memory();
+    let app = app(lock(&locks).wait(60 * SECOND)).layer(DefaultBodyLimit::max(10_000_000));
+    let held = locks.write("order:7").acquire().await.unwrap();
+    let mut asked = JoinSet::new();
+    for _ in 0..8 {
+        let app = app.clone();
+        asked.spawn(async move { ask(&app, chunks(&[9_000_000])).await });
+    }
+    let refused = asked.join_next().await.unwrap().unwrap();
+    refused.assert_problem(503, "lock-overloaded");
+    drop(held);
+    for answer in asked.join_all().await {
+        assert_eq!(answer.text, "9000000");
+    }
+    assert_eq!(ask(&app, chunks(&[9_000_000])).await.text, "9000000", "there is room again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_the_body_is_the_requests() {
+    let app = app(lock(&LockClient::in_memory()).body_timeout(5 * SECOND));
+    let near = |body| {
+        let deadline = RequestDeadline::at(Instant::now() + SECOND);
+        Request::put("/orders/7").extension(deadline).body(body).unwrap()
+    };
+    let began = Instant::now();
+    send(&app, near(stalled("x"))).await.assert_problem(503, "lock-overloaded");
+    assert_eq!(began.elapsed(), SECOND);
+    ask(&app, stalled("")).await.assert_problem(408, "lock-body-timeout");
+    assert_eq!(began.elapsed(), 6 * SECOND);
+}
+
+/// One line opts out, and says so where a client could hold the lock without end.
+#[tokio::test(start_paused = true)]
+async fn a_streamed_upload_is_read_under_its_lock() {
+    let logs = Logs::collect();
+    let locks = LockClient::in_memory();
+    let told = "bodies are streamed under this lock, which has no `max_hold`";
+    let limited = lock(&locks).body(RequestBody::Stream).max_hold(2 * SECOND);
+    let app = app(limited);
+    assert!(!logs.text().contains(told));
+    let slow = tokio::spawn({
+        let app = app.clone();
+        async move { ask(&app, stalled("x")).await }
+    });
+    tokio::time::sleep(SECOND).await;
+    ask(&app, chunks(&[3])).await.assert_problem(423, "lock-busy");
+    slow.await.unwrap().assert_problem(503, "lock-lost");
+
+    let _ = crate::request_body::app(lock(&locks).body(RequestBody::Stream));
+    assert!(logs.text().contains(told), "{}", logs.text());
+}
+
+/// Without its lock a request is as if there were no layer.
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_is_off_reads_no_body() {
+    let locks = LockClient::in_memory();
+    for enforce in [Enforce::Off, Enforce::Shadow] {
+        let answers = async |_: Request<Body>| Response::new(Body::from("at once"));
+        let app = Router::new().route("/orders/{id}", put(answers));
+        let app = app.route_layer(lock(&locks).enforce(enforce));
+        assert_eq!(ask(&app, stalled("x")).await.text, "at once");
+    }
+}
+
+/// A reader holds nobody up but writers, and its body is the handler's.
+#[tokio::test(start_paused = true)]
+async fn the_body_of_a_reader_is_not_read() {
+    let locks = LockClient::in_memory();
+    let lock = RequestLockLayer::new(locks, "order:{id}").unwrap().mode(lock_tower::LockMode::Read);
+    let answers = async |_: Request<Body>| Response::new(Body::from("at once"));
+    let app = Router::new().route("/orders/{id}", put(answers)).route_layer(lock);
+    assert_eq!(ask(&app, stalled("x")).await.text, "at once");
+}
