@@ -109,6 +109,6 @@ pub mod __private {
     #[cfg(feature = "file")]
     pub use crate::{
         matching::{Matcher, PathPattern, RouteMatch, Way, host_of},
-        rule::{RequestBudget, Rule},
+        rule::{PermitsFor, RequestBudget, Rule},
     };
 }

@@ -6,7 +6,7 @@ pub use reply::Reply;
 
 use ::http::{Method, Request, Uri, header::HOST};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Bytes;
+use hyper::body::{Body, Bytes};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
@@ -61,13 +61,30 @@ pub async fn request(method: Method, url: &str, body: &str) -> Result<Reply, Htt
 ///
 /// Dropping the future closes the connection, as a client does that goes away.
 pub async fn send(request: Request<String>) -> Result<Reply, HttpError> {
+    send_body(request.map(|body| Full::new(Bytes::from(body)))).await
+}
+
+/// The same with a body of any kind, which may take its time.
+///
+/// # Errors
+///
+/// See [`send`].
+///
+/// # Cancel safety
+///
+/// See [`send`].
+pub async fn send_body<B>(request: Request<B>) -> Result<Reply, HttpError>
+where
+    B: Body<Data = Bytes> + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     let (mut head, body) = request.into_parts();
     let authority = head.uri.authority().expect("an absolute URL").to_string();
     let origin_form = head.uri.path_and_query().map_or("/", |path| path.as_str());
     head.uri = Uri::try_from(origin_form).expect("a path");
     let host = authority.parse().expect("a host is a header value");
     head.headers.entry(HOST).or_insert(host);
-    let request = Request::from_parts(head, Full::new(Bytes::from(body)));
+    let request = Request::from_parts(head, body);
 
     let stream = match TcpStream::connect(&authority).await {
         Ok(stream) => stream,

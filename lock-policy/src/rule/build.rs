@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use lock_core::LockKey;
 
-use super::{Rule, effective_fields::EffectiveFields, keys::keys, routes::route};
+use super::{
+    Rule, effective_fields::EffectiveFields, keys::keys, permits_for::permits_for, routes::route,
+};
 use crate::{
     diagnostics::{Diagnostic, SourceFile},
     matching::{Matcher, RouteMatch},
@@ -34,6 +36,7 @@ pub(crate) fn rule(
     let keys = if attribute.is_none() { keys(fields, &route, diagnostics) } else { None };
     let name = fields.text("name").and_then(|text| name(text, diagnostics));
     let on_missing_key = on_missing_key(&effective, diagnostics);
+    let permits_for = permits_for(&effective, diagnostics);
     let matcher = match attribute {
         Some(name) => Matcher::Attribute(name.value.as_str().into()),
         None => Matcher::Route(route),
@@ -49,6 +52,7 @@ pub(crate) fn rule(
         }),
         keys: keys.map(Arc::new),
         on_missing_key,
+        permits_for,
         settings: effective.settings(),
         line: source.place(fields.span.start).line,
         origins: effective.origins(source),

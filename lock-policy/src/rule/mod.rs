@@ -4,7 +4,9 @@ pub(crate) mod build;
 pub(crate) mod common_keys;
 mod effective_fields;
 pub(crate) mod inherited_read;
+mod keys;
 pub(crate) mod keys;
+mod permits_for;
 pub(crate) mod routes;
 pub(crate) mod validate;
 
@@ -19,6 +21,8 @@ use crate::{
     matching::Matcher,
     settings::{LockMode, LockSettings, OnMissingKey},
 };
+
+pub use permits_for::PermitsFor;
 
 /// The contents of a file without errors.
 #[derive(Debug)]
@@ -55,6 +59,8 @@ pub struct Rule {
     pub keys: Option<Arc<KeyTemplates>>,
     /// How to handle a request without a key.
     pub on_missing_key: OnMissingKey,
+    /// Other numbers of permits for some requests; the first that applies counts.
+    pub permits_for: Vec<PermitsFor>,
     /// All other settings.
     pub settings: LockSettings,
     /// The line where it begins, from 1.

@@ -99,8 +99,9 @@ fn has_permits_if_a_semaphore(
     let kind = effective.word("kind");
     // A rule for an attribute may leave the kind to it.
     let is_semaphore = kind.map_or(effective.of_attribute, |kind| kind == SEMAPHORE);
-    let [permits, weight] = ["permits", "weight"].map(|name| effective.get(name));
-    for (name, read) in [("permits", permits), ("weight", weight)] {
+    let [permits, weight, others] =
+        ["permits", "weight", "permits_for"].map(|name| effective.get(name));
+    for (name, read) in [("permits", permits), ("weight", weight), ("permits_for", others)] {
         let Some(read) = read else { continue };
         if !is_semaphore {
             let what = format!("only a semaphore has `{name}`");

@@ -140,6 +140,16 @@ pub(crate) const POLICY: &[Field] = &[
         "With kind \"semaphore\", which requires it: how many permits the key has, in all \
          processes together.",
     ),
+    not_on_attributes(
+        optional(
+            "permits_for",
+            ValueType::OneOrMore(Table::PermitsFor),
+            "none",
+            "Other numbers of permits, for requests with a header or a claim of a value; the first that \
+             applies counts, and `permits` for all other requests.",
+        ),
+        "the attribute has one number of permits",
+    ),
     optional(
         "weight",
         ValueType::Count,
@@ -339,6 +349,23 @@ pub(crate) const MATCH: &[Field] = &[
 pub(crate) const HEADER: &[Field] = &[
     required("name", ValueType::Text("x-tier"), "The header's name."),
     optional("value", ValueType::Text("gold"), "any", "The header's whole value."),
+];
+
+pub(crate) const PERMITS_FOR: &[Field] = &[
+    optional(
+        "header",
+        ValueType::Text("x-plan"),
+        "none",
+        "The header. This or `claim` is required.",
+    ),
+    optional(
+        "claim",
+        ValueType::Text("plan"),
+        "none",
+        "The claim, from the source that the service has registered for `{claim.plan}`.",
+    ),
+    required("value", ValueType::Text("large"), "Its whole value."),
+    required("permits", ValueType::Count, "How many permits the key has for such a request."),
 ];
 
 pub(crate) const MISSING: &[Field] =

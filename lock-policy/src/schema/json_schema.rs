@@ -31,6 +31,7 @@ fn definition(table: Table) -> &'static str {
         Table::Policy => "policy",
         Table::Match => "match",
         Table::Header => "header",
+        Table::PermitsFor => "permits_for",
         Table::Missing => "on_missing_key",
         Table::OnBusy => "on_busy",
         Table::Answers => "answers",

@@ -1,7 +1,9 @@
 //! The description of a field and of a table.
 
 use super::{
-    fields::{ANSWER, ANSWERS, FILE, HEADER, MATCH, MISSING, ON_BUSY, POLICY, REQUEST},
+    fields::{
+        ANSWER, ANSWERS, FILE, HEADER, MATCH, MISSING, ON_BUSY, PERMITS_FOR, POLICY, REQUEST,
+    },
     value_type::ValueType,
 };
 
@@ -28,6 +30,7 @@ pub(crate) enum Table {
     Policy,
     Match,
     Header,
+    PermitsFor,
     Missing,
     OnBusy,
     Answers,
@@ -35,13 +38,14 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::File,
         Self::Request,
         Self::Defaults,
         Self::Policy,
         Self::Match,
         Self::Header,
+        Self::PermitsFor,
         Self::Missing,
         Self::OnBusy,
         Self::Answers,
@@ -57,6 +61,7 @@ impl Table {
             Self::Policy => "[[policy]]",
             Self::Match => "match",
             Self::Header => "header",
+            Self::PermitsFor => "permits_for",
             Self::Missing => "on_missing_key",
             Self::OnBusy => "on_busy",
             Self::Answers => "answers",
@@ -71,6 +76,7 @@ impl Table {
             Self::Defaults | Self::Policy => POLICY,
             Self::Match => MATCH,
             Self::Header => HEADER,
+            Self::PermitsFor => PERMITS_FOR,
             Self::Missing => MISSING,
             Self::OnBusy => ON_BUSY,
             Self::Answers => ANSWERS,

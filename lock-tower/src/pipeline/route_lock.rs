@@ -25,7 +25,7 @@ use crate::{
         context::RequestContext, deadline_header::limit_time, lock_slot::LockSlot,
         principal_limit::PrincipalLimit,
     },
-    settings::policy::Policy,
+    settings::{permits_of::PermitsOf, policy::Policy},
 };
 
 /// Shared by all services that one layer wraps.
@@ -41,6 +41,8 @@ pub(crate) struct RouteLock {
     pub(crate) deadline_header: Option<HeaderName>,
     pub(crate) limit: Option<PrincipalLimit>,
     pub(crate) bodies: WaitingBodies,
+    /// For a semaphore whose number of permits depends on the request.
+    pub(crate) permits: Option<PermitsOf>,
 }
 
 impl RouteLock {
@@ -83,8 +85,12 @@ impl RouteLock {
         let keys = missing_key::keys_of(&self.policy, mode, &context.caller, keys)?;
         let configured = self.policy.settings.enforce.unwrap_or_default();
         let enforce = kill_switch::in_force(&self.policy.name, configured);
+        let permits = self.permits.as_ref().and_then(|permits| permits.of(parts));
         Ok(PendingLocks {
-            policy: Arc::clone(&self.policy),
+            policy: match permits {
+                None => Arc::clone(&self.policy),
+                Some(permits) => Arc::new(self.policy.with_permits(permits)),
+            },
             client: self.client.clone(),
             keys,
             mode,

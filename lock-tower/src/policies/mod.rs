@@ -73,6 +73,8 @@ mod layer;
 mod near_misses;
 #[cfg(feature = "utoipa")]
 mod responses;
+#[cfg(feature = "testing")]
+mod rules_found;
 mod seen_routes;
 mod service;
 mod version;
@@ -112,6 +114,8 @@ pub use error::{ExclusionChange, PoliciesError};
 pub use layer::PolicyLayer;
 pub use service::PolicyService;
 
+#[cfg(feature = "testing")]
+pub(crate) use rules_found::RulesFound;
 pub(crate) use version::Version;
 
 /// The policies of a service that are in force. Cheap to clone; a change applies to all clones.

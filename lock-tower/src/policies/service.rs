@@ -88,7 +88,7 @@ where
 {
     let found = version.find(&parts);
     #[cfg(feature = "testing")]
-    crate::testing::rule_found(&parts, found.as_ref().map(|found| &*found.lock.policy.name));
+    super::rules_found::note(&parts, found.as_ref().map(|found| &*found.lock.policy.name));
     let Some(found) = found else {
         parts.extensions.insert(context.clone());
         let request = Request::from_parts(parts, body);

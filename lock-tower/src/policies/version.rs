@@ -27,6 +27,7 @@ use crate::{
     },
     settings::{
         attribute_rules::{AttributeRule, AttributeRules},
+        permits_of::PermitsOf,
         policy::Policy,
     },
     telemetry::metrics,
@@ -104,6 +105,7 @@ impl Version {
                         deadline_header: None,
                         limit: registered.limit.clone(),
                         bodies: WaitingBodies::default(),
+                        permits: permits_of(rule, &registered.values),
                     };
                     let has_matched = AtomicBool::new(false);
                     routes.push(RouteRule { matches: matches.clone(), lock, has_matched });
@@ -160,6 +162,15 @@ impl Version {
         let mut policies = of_routes.chain(self.attributes.iter().map(|(_, rule)| &rule.policy));
         policies.find(|policy| &*policy.name == name).map(|policy| &policy.holds)
     }
+}
+
+fn permits_of(rule: &Rule, registered: &KeyValues) -> Option<PermitsOf> {
+    let (rows, registered) = (rule.permits_for.clone(), registered.clone());
+    (!rows.is_empty()).then(|| {
+        PermitsOf::new(move |parts| {
+            rows.iter().find(|row| row.applies(parts, &registered)).map(|row| row.permits)
+        })
+    })
 }
 
 fn policy(

@@ -20,7 +20,7 @@ use crate::{
     outcome::rejected_request::{RejectedRequest, fallback},
     pipeline::{request_body::WaitingBodies, route_lock::RouteLock},
     request::principal_limit::PrincipalLimit,
-    settings::policy::Policy,
+    settings::{permits_of::PermitsOf, policy::Policy},
     telemetry::metrics,
 };
 
@@ -135,6 +135,7 @@ impl RequestLockLayer {
         let (mode, deadline_header, limit) = Default::default();
         let lock = RouteLock {
             bodies: WaitingBodies::default(),
+            permits: None,
             client,
             keys,
             values,
@@ -175,6 +176,23 @@ impl RequestLockLayer {
     /// ```
     pub fn semaphore(self, permits: u32) -> Self {
         self.kind(Kind::Semaphore).settings(|settings| settings.permits = Some(permits))
+    }
+
+    /// Limits how many requests run at the same time under one key, as [`semaphore`](Self::semaphore)
+    /// does, by a number that depends on the request: such as the plan of its tenant. Requests of one
+    /// key may have different numbers: each counts all permits in use by its own.
+    ///
+    #[cfg_attr(feature = "axum", doc = "```")]
+    #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
+    /// # use lock_tower::{LockClient, RequestLockLayer};
+    /// let exports = RequestLockLayer::new(LockClient::in_memory(), "exports:{tenant}")?
+    ///     .semaphore_by(|request| if request.headers.contains_key("x-large") { 10 } else { 3 });
+    /// # let _ = exports;
+    /// # Ok::<(), lock_tower::KeyTemplateError>(())
+    /// ```
+    pub fn semaphore_by(self, permits: impl Fn(&Parts) -> u32 + Send + Sync + 'static) -> Self {
+        let permits = PermitsOf::new(move |parts| Some(permits(parts)));
+        self.kind(Kind::Semaphore).route(|lock| lock.permits = Some(permits))
     }
 
     /// Sets how many permits of a [`semaphore`](Self::semaphore) a request takes, all or none. Zero,

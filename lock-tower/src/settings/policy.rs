@@ -63,6 +63,13 @@ impl Policy {
         self.holds.metric_keys.get_or_init(|| MetricKeys::new(&self.name))
     }
 
+    /// The same lock, with another number of permits. What is observed of it is shared.
+    pub(crate) fn with_permits(&self, permits: u32) -> Self {
+        let mut policy = self.clone();
+        policy.settings.permits = Some(permits);
+        policy
+    }
+
     /// Gives the lock another name, under which nothing is observed yet.
     pub(crate) fn rename(&mut self, name: LockName) {
         self.name = name;

@@ -55,6 +55,4 @@ pub use axum_routes::routes;
 pub use locks::TestLocks;
 pub use overlaps::{OverlapGuard, Overlaps};
 #[cfg(feature = "policy")]
-pub(crate) use rules::rule_found;
-#[cfg(feature = "policy")]
 pub use rules::rules_of;

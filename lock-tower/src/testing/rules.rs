@@ -1,15 +1,10 @@
 //! Which rules of policy files a request meets on its way through a router.
 
-use std::sync::Arc;
-
 use axum::{Router, body::Body};
-use http::{Request, request::Parts};
-use lock_core::__private::Mutex;
+use http::Request;
 use tower_service::Service;
 
-/// An extension of the request, with which each policy layer leaves the name of its rule.
-#[derive(Clone, Default)]
-struct RulesFound(Arc<Mutex<Vec<Option<String>>>>);
+use crate::policies::RulesFound;
 
 /// Sends a request through a router. Returns, for each policy layer that the request reached, the name of
 /// the rule that applied, the outermost layer first; `None` if no rule of that layer matched. An empty
@@ -37,12 +32,5 @@ pub async fn rules_of(mut router: Router, mut request: Request<Body>) -> Vec<Opt
     let found = RulesFound::default();
     request.extensions_mut().insert(found.clone());
     let Ok(_) = router.call(request).await;
-    std::mem::take(&mut *found.0.lock())
-}
-
-/// Notes the rule that a layer has found for a request.
-pub(crate) fn rule_found(parts: &Parts, rule: Option<&str>) {
-    if let Some(found) = parts.extensions.get::<RulesFound>() {
-        found.0.lock().push(rule.map(str::to_owned));
-    }
+    found.take()
 }

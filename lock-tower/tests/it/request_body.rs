@@ -173,7 +173,7 @@ async fn a_lock_that_is_off_reads_no_body() {
     }
 }
 
-/// A reader holds nobody up but writers, and its body is the handler's.
+/// A reader keeps only writers waiting, and its body is the handler's.
 #[tokio::test(start_paused = true)]
 async fn the_body_of_a_reader_is_not_read() {
     let locks = LockClient::in_memory();

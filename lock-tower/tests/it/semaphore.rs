@@ -9,7 +9,7 @@ use lock_tower::{
 };
 use tokio::sync::{Notify, mpsc};
 
-use crate::common::{Answer, NEVER, call, logs::Logs};
+use crate::common::{Answer, NEVER, call, logs::Logs, request, send};
 
 struct World {
     locks: LockClient,
@@ -228,4 +228,22 @@ async fn a_store_that_is_down_leaves_permits_of_this_process() {
     let layer = layer(&locks).on_store_down(OnStoreDown::Local);
     let app = Router::new().route("/exports/{tenant}", handler).route_layer(layer);
     assert_eq!(call(&app, "PUT", "/exports/a").await.text, "Some(Local)");
+}
+
+/// Requests of one key that count by two numbers, as tenants of two plans behind one proxy.
+#[tokio::test(start_paused = true)]
+async fn the_number_of_permits_may_depend_on_the_request() {
+    let locks = LockClient::in_memory();
+    let lock = RequestLockLayer::new(locks.clone(), "exports:{tenant}").unwrap();
+    let lock =
+        lock.semaphore_by(|request| if request.headers.contains_key("x-large") { 2 } else { 1 });
+    let app = Router::new()
+        .route("/exports/{tenant}", put(|| async { "done" }))
+        .route_layer(lock.wait(Duration::ZERO));
+    let _elsewhere = locks.semaphore("exports:a", 9).permit().acquire().await.unwrap();
+    let small = call(&app, "PUT", "/exports/a").await.assert_problem(423, "lock-busy");
+    assert_eq!(small["permits"], 1);
+    let mut large = request("PUT", "/exports/a");
+    large.headers_mut().insert("x-large", "1".parse().unwrap());
+    assert_eq!(send(&app, large).await.status, 200);
 }

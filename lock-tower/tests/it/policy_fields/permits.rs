@@ -7,11 +7,24 @@ const KEY: &str = "key = \"exports:{id}\"\nkind = \"semaphore\"\nwait = \"0s\"";
 
 /// How many requests are at work at once before one is refused with this status.
 async fn at_once(rule: &str, status: u16) -> usize {
+    at_once_with(rule, status, &[]).await
+}
+
+/// The same for requests of these plans.
+async fn at_once_with(rule: &str, status: u16, plans: &[&'static str]) -> usize {
+    let asks = || {
+        let mut asks = request("PUT", "/work/7");
+        for plan in plans {
+            asks.headers_mut().append("x-plan", plan.parse().unwrap());
+        }
+        asks
+    };
     let mut world = PolicyService::new(&file("", &format!("{KEY}\n{rule}")));
     let mut working = Vec::new();
     loop {
         let app = world.app.clone();
-        let sent = tokio::spawn(async move { common::send(&app, request("PUT", "/work/7")).await });
+        let asks = asks();
+        let sent = tokio::spawn(async move { common::send(&app, asks).await });
         let began = tokio::select! {
             () = world.heard("began") => true,
             () = tokio::time::sleep(common::NEVER) => false,
@@ -46,4 +59,52 @@ async fn policy_permits() {
 async fn policy_weight() {
     assert_eq!(at_once("permits = 5\nweight = 2", 423).await, 2);
     assert_eq!(at_once("permits = 3\nweight = 3", 423).await, 1);
+}
+
+/// How many requests of these plans are at work at once, of two but for these rows.
+async fn for_plans(rows: &str, plans: &[&'static str]) -> usize {
+    at_once_with(&format!("permits = 2\npermits_for = {rows}"), 423, plans).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_permits_for() {
+    let rows = r#"[
+        { claim = "plan", value = "none", permits = 1 },
+        { header = "x-plan", value = "large", permits = 5 },
+        { header = "x-plan", value = "huge", permits = 6 },
+    ]"#;
+    assert_eq!(for_plans(rows, &[]).await, 2);
+    assert_eq!(for_plans(rows, &["large"]).await, 5);
+    assert_eq!(for_plans(rows, &["small"]).await, 2);
+    // Which of two is meant is not known.
+    assert_eq!(for_plans(rows, &["large", "huge"]).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn permits_for_header() {
+    let row = |name: &str| format!("{{ header = \"{name}\", value = \"large\", permits = 3 }}");
+    assert_eq!(for_plans(&row("X-Plan"), &["large"]).await, 3);
+    assert_eq!(for_plans(&row("x-other"), &["large"]).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn permits_for_claim() {
+    let row = |name: &str| format!("{{ claim = \"{name}\", value = \"large\", permits = 3 }}");
+    assert_eq!(for_plans(&row("plan"), &["large"]).await, 3);
+    assert_eq!(for_plans(&row("other"), &["large"]).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn permits_for_value() {
+    let row = |value: &str| format!("{{ header = \"x-plan\", value = \"{value}\", permits = 3 }}");
+    assert_eq!(for_plans(&row("large"), &["large"]).await, 3);
+    assert_eq!(for_plans(&row("Large"), &["large"]).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn permits_for_permits() {
+    let row =
+        |permits: u32| format!("{{ header = \"x-plan\", value = \"large\", permits = {permits} }}");
+    assert_eq!(for_plans(&row(1), &["large"]).await, 1);
+    assert_eq!(for_plans(&row(4), &["large"]).await, 4);
 }

@@ -53,9 +53,16 @@ impl PolicyService {
     pub(crate) fn new(file: &str) -> Self {
         let locks = TestLocks::new();
         let policies = Policies::builder(locks.client())
-            .values(KeyValues::new().extension("tenant", |parts| {
-                Some(parts.headers.get("x-tenant")?.to_str().ok()?.to_owned())
-            }))
+            .values(
+                KeyValues::new()
+                    .extension("tenant", |parts| {
+                        Some(parts.headers.get("x-tenant")?.to_str().ok()?.to_owned())
+                    })
+                    .claims(|parts, name| {
+                        let plan = parts.headers.get("x-plan").filter(|_| name == "plan")?;
+                        Some(plan.to_str().ok()?.to_owned())
+                    }),
+            )
             .fallback("stale", async |refused| {
                 let path = refused.request().map_or("", |request| request.uri.path());
                 Response::new(format!("{} {path}", refused.outcome().as_str()).into())

@@ -162,7 +162,7 @@ impl Scene {
         let service = LocalService::start(router.layer(map_response(tell_outcome))).await;
         let request = Request::put(service.url(self.path)).header("x-request-id", "r-1");
         let request = request.body(self.body.map_or_else(endless, Body::from)).unwrap();
-        let reply = bounded(LIMIT, http::send(request)).await.unwrap();
+        let reply = bounded(LIMIT, http::send_body(request)).await.unwrap();
         (reply, calls.load(Ordering::SeqCst))
     }
 }

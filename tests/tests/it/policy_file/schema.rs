@@ -79,4 +79,5 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "62-variable-broken.toml",
     "63-variable-with-a-wrong-value.toml",
     "71-common-key-of-two-kinds.toml",
+    "80-too-many-permits.toml",
 ];
