@@ -23,7 +23,7 @@ pub struct RouteMatch {
     pub methods: Vec<Method>,
     /// The route; `None` for any.
     pub path: Option<PathPattern>,
-    /// The host, [as it is compared](host_name).
+    /// The host in the form in which it is compared.
     pub host: Option<String>,
     /// The headers that the request must have.
     pub headers: Vec<HeaderMatch>,

@@ -4,7 +4,6 @@ pub(crate) mod build;
 pub(crate) mod common_keys;
 mod effective_fields;
 pub(crate) mod inherited_read;
-mod keys;
 pub(crate) mod keys;
 mod permits_for;
 pub(crate) mod routes;

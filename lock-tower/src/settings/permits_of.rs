@@ -2,9 +2,11 @@ use std::{fmt, sync::Arc};
 
 use http::request::Parts;
 
+type PermitsFn = dyn Fn(&Parts) -> Option<u32> + Send + Sync;
+
 /// How many permits a semaphore has for a request; `None` for the policy's number.
 #[derive(Clone)]
-pub(crate) struct PermitsOf(Arc<dyn Fn(&Parts) -> Option<u32> + Send + Sync>);
+pub(crate) struct PermitsOf(Arc<PermitsFn>);
 
 impl PermitsOf {
     pub(crate) fn new(permits: impl Fn(&Parts) -> Option<u32> + Send + Sync + 'static) -> Self {

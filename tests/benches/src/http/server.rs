@@ -150,7 +150,7 @@ async fn change(Path(_id): Path<u64>) -> &'static str {
 }
 
 async fn change_locked(Path(id): Path<u64>, State(subject): State<Subject>) -> &'static str {
-    let held = subject.take(&format!("item:{id:text}")).await;
+    let held = subject.take(&format!("item:{id}")).await;
     subject.give_back(held).await;
     "changed"
 }

@@ -80,4 +80,5 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "63-variable-with-a-wrong-value.toml",
     "71-common-key-of-two-kinds.toml",
     "80-too-many-permits.toml",
+    "82-two-spellings-of-a-host.toml",
 ];
