@@ -1,11 +1,16 @@
 //! Answers that are not what was requested.
 
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
+use http::{
+    HeaderValue, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS},
+};
 use lock_core::InspectError;
 use serde_json::json;
 
 use super::{query::Format, shell};
+
+pub(super) const TOO_MANY: &str = "others search at this moment: repeat it in a second";
 
 /// Why a request is not answered, as a page or as a problem document (RFC 9457).
 #[derive(Debug, Clone)]
@@ -39,6 +44,16 @@ impl Refusal {
         Self { status, title, detail: why.to_string(), format }
     }
 
+    /// The store is read as often as it may be for this page.
+    pub(super) fn too_many(format: Format) -> Self {
+        let (status, title) = (StatusCode::TOO_MANY_REQUESTS, "The page is read too often");
+        Self { status, title, detail: TOO_MANY.to_owned(), format }
+    }
+
+    pub(super) fn in_format(self, format: Format) -> Self {
+        Self { format, ..self }
+    }
+
     /// Adds what a caller must know that cannot tell whether its request was executed.
     pub(super) fn with_note(mut self, note: &str) -> Self {
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
@@ -46,6 +61,15 @@ impl Refusal {
         }
         self
     }
+}
+
+/// Every answer is about this moment, for this operator.
+pub(super) async fn of_this_moment(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(VARY, HeaderValue::from_static("accept"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }
 
 impl IntoResponse for Refusal {

@@ -6,7 +6,12 @@ use axum::response::sse::{Event, Sse};
 use futures_util::{Stream, stream};
 use tokio::time::{Instant, sleep_until};
 
-use super::{query::Subject, reader::Reader, shell, view};
+use super::{
+    answer::Refusal,
+    query::{Format, Subject},
+    reader::Reader,
+    shell, view,
+};
 
 /// How often an open page is renewed.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -19,9 +24,12 @@ const RECONNECT: Duration = Duration::from_secs(1);
 pub(super) fn events(
     reader: Arc<Reader>,
     subject: Subject,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>> + use<>>, Refusal> {
+    let stream = Arc::clone(&reader.streams).try_acquire_owned();
+    let stream = stream.map_err(|_| Refusal::too_many(Format::Json))?;
     let begin = Instant::now();
-    Sse::new(stream::unfold(0, move |sent| {
+    Ok(Sse::new(stream::unfold(0, move |sent| {
+        let _ = &stream;
         let (reader, subject) = (Arc::clone(&reader), subject.clone());
         async move {
             if sent == EVENTS {
@@ -30,7 +38,7 @@ pub(super) fn events(
             sleep_until(begin + PERIOD * sent).await;
             Some((Ok(event(&reader, &subject).await), sent + 1))
         }
-    }))
+    })))
 }
 
 async fn event(reader: &Reader, subject: &Subject) -> Event {

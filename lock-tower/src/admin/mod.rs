@@ -10,7 +10,7 @@
 //! # async fn nothing() {}
 //! # fn behind_login(router: Router) -> Router { router }
 //! let locks = LockClient::in_memory();
-//! let admin = admin::router(locks.clone()).allow_release().into_router();
+//! let admin = admin::router(locks.clone()).allow_release().into_unprotected_router();
 //! let app: Router = Router::new().nest("/admin/locks", behind_login(admin));
 //! ```
 //!
@@ -30,14 +30,36 @@
 //! [`LockClient::list_page`], with a hundred locks unless the query has `limit`, at most 500; on Redis
 //! then one command for each lock, and one for each of its participants and their clients. Requests of
 //! one process take turns, and share what was read within the last second. So ten open pages cost no
-//! more than one.
+//! more than one. Above ten reads in a second further ones are answered 429, except the list without a
+//! prefix, and so are event streams above 32.
 //!
 //! # Taking locks away
 //!
 //! After [`allow_release`](AdminRouter::allow_release) a lock's page can request its holders to release
 //! it, and take it away by force. Both are refused unless the request has the header `x-lock-admin:
 //! release`. A form of another site cannot send it, and a script there would need a permission
-//! (CORS) that this router never gives. So a browser that is logged in cannot be made to release a lock.
+//! (CORS) that this router never gives; nor one whose `Origin` is another host than the request's. So a
+//! browser that is logged in cannot be made to release a lock. Name the page's host by
+//! [`allowed_hosts`](AdminRouter::allowed_hosts) where it is reached without TLS: otherwise a name of an
+//! attacker that DNS leads to the service makes another site one of the same origin.
+//!
+//! [`authorize`](AdminRouter::authorize) decides of each request, by its key and action, and names the
+//! operator in the log.
+//!
+//! # What it needs of the store
+//!
+//! The list needs the right to `SCAN` on Redis, which shows the names of all keys. Services need not have
+//! it: give the page a client of its own, with a user of its own.
+//!
+//! ```no_run
+//! # use lock_tower::{LockClient, admin};
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let url = "redis://operator:secret@redis.internal/";
+//! let locks = LockClient::builder().check_rights(false).connect(url).await?;
+//! let page = admin::router(locks);
+//! # drop(page);
+//! # Ok(()) }
+//! ```
 //!
 //! # As JSON
 //!
@@ -53,6 +75,7 @@
 //! | `after` | `next` of the page before |
 //! | `format` | `html`, `json`, `events` (server-sent), `schema` |
 
+mod access;
 mod answer;
 mod list_view;
 mod live;
@@ -67,23 +90,27 @@ mod view;
 
 use std::sync::Arc;
 
-use axum::{Router, routing::get};
+use axum::{Router, middleware::map_response, routing::get};
 use lock_core::LockClient;
 
+use access::Access;
 use reader::Reader;
+
+pub use access::{AdminAction, AdminRequest};
 
 /// A page for operators on the locks of `client`, under its prefix: see the [module](self). Read-only
 /// unless [`AdminRouter::allow_release`] is called.
 pub fn router(client: LockClient) -> AdminRouter {
-    AdminRouter { client, release_allowed: false }
+    AdminRouter { client, release_allowed: false, access: Access::default() }
 }
 
 /// A page for operators that is being set up: from [`router`].
 #[derive(Debug, Clone)]
-#[must_use = "the page is mounted with `into_router`"]
+#[must_use = "the page is mounted with `into_unprotected_router`"]
 pub struct AdminRouter {
     client: LockClient,
     release_allowed: bool,
+    access: Access,
 }
 
 impl AdminRouter {
@@ -96,9 +123,48 @@ impl AdminRouter {
         self
     }
 
-    /// Returns the routes, to be nested where the page is to be.
-    pub fn into_router<S: Clone + Send + Sync + 'static>(self) -> Router<S> {
-        let reader = Arc::new(Reader::new(self.client, self.release_allowed));
-        Router::new().route("/", get(view::view).post(release::release)).with_state(reader)
+    /// Sets what decides of each request: it returns the name of the operator, or why the request is
+    /// refused, which the 403 shows. What an operator does is logged with that name, the key and the
+    /// action. Default: every request passes.
+    ///
+    /// ```
+    /// use axum::Router;
+    /// use lock_tower::{LockClient, admin::{self, AdminAction}};
+    ///
+    /// /// What the authentication outside puts into the request.
+    /// #[derive(Clone)]
+    /// struct Operator { name: String, may_force: bool }
+    ///
+    /// let page = admin::router(LockClient::in_memory()).allow_release().authorize(|request| {
+    ///     let operator = request.parts.extensions.get::<Operator>().ok_or("log in first")?;
+    ///     match request.action {
+    ///         AdminAction::Force if !operator.may_force => Err("you may only look".to_owned()),
+    ///         _ => Ok(operator.name.clone()),
+    ///     }
+    /// });
+    /// let app: Router = Router::new().nest("/admin/locks", page.into_unprotected_router());
+    /// ```
+    pub fn authorize<F>(mut self, authorize: F) -> Self
+    where
+        F: Fn(&AdminRequest<'_>) -> Result<String, String> + Send + Sync + 'static,
+    {
+        self.access.authorize = Some(Arc::new(authorize));
+        self
+    }
+
+    /// Sets the hosts of the page, without ports: a request for another one is answered 403. Default: any.
+    pub fn allowed_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
+        self.access.hosts = hosts.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Returns the routes, to be nested where the page is to be, behind an authentication: they have none
+    /// of their own.
+    pub fn into_unprotected_router<S: Clone + Send + Sync + 'static>(self) -> Router<S> {
+        let reader = Arc::new(Reader::new(self.client, self.release_allowed, self.access));
+        Router::new()
+            .route("/", get(view::view).post(release::release))
+            .layer(map_response(answer::of_this_moment))
+            .with_state(reader)
     }
 }

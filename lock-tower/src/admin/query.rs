@@ -36,6 +36,13 @@ pub(super) enum Subject {
     Lock { key: String },
 }
 
+impl Subject {
+    /// Whether it is the list that the page begins with.
+    pub(super) fn is_whole_list(&self) -> bool {
+        matches!(self, Self::List { prefix, after: None, .. } if prefix.is_empty())
+    }
+}
+
 pub(super) fn parse(parts: &Parts) -> Result<(Subject, Format), Refusal> {
     let format = by_header(&parts.headers);
     let Query(query) = Query::<Text>::try_from_uri(&parts.uri)

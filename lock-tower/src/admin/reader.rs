@@ -9,12 +9,20 @@ use std::{
 
 use lock_core::{HotKey, InspectError, Inspection, LockClient, LockKey, RecentEvents, WaiterInfo};
 use serde::Serialize;
-use tokio::{sync::Mutex, time::Instant};
+use thiserror::Error;
+use tokio::{
+    sync::{Mutex, Semaphore},
+    time::Instant,
+};
 
-use super::query::Subject;
+use super::{access::Access, answer::TOO_MANY, query::Subject};
 
 /// For how long what was read answers further requests for the same.
 const SHARED_FOR: Duration = Duration::from_secs(1);
+/// How often the store is read within that time, for different requests.
+const MOST_READS: usize = 10;
+/// How many pages may be renewed by events at once.
+const MOST_STREAMS: usize = 32;
 /// How many hot keys are shown.
 const HOT_KEYS: usize = 10;
 /// How many of the longest waits are shown.
@@ -26,11 +34,22 @@ const LONGEST_WAITS: usize = 10;
 pub(super) struct Reader {
     pub(super) client: LockClient,
     pub(super) release_allowed: bool,
+    pub(super) access: Access,
+    pub(super) streams: Arc<Semaphore>,
     recent: Mutex<HashMap<Subject, (Instant, Seen)>>,
 }
 
 /// What was read, or why it could not be.
-pub(super) type Seen = Result<Arc<View>, Arc<InspectError>>;
+pub(super) type Seen = Result<Arc<View>, NotRead>;
+
+/// Why nothing was read.
+#[derive(Debug, Clone, Error)]
+pub(super) enum NotRead {
+    #[error("{0}")]
+    Store(Arc<InspectError>),
+    #[error("{TOO_MANY}")]
+    TooMany,
+}
 
 /// A page of the list, or one lock.
 #[derive(Debug, Serialize)]
@@ -103,8 +122,9 @@ pub(super) struct Wait {
 }
 
 impl Reader {
-    pub(super) fn new(client: LockClient, release_allowed: bool) -> Self {
-        Self { client, release_allowed, recent: Mutex::default() }
+    pub(super) fn new(client: LockClient, release_allowed: bool, access: Access) -> Self {
+        let streams = Arc::new(Semaphore::new(MOST_STREAMS));
+        Self { client, release_allowed, access, streams, recent: Mutex::default() }
     }
 
     /// Reads `subject`, or returns what another request read within the last second.
@@ -115,13 +135,17 @@ impl Reader {
         if let Some((_, seen)) = recent.get(subject) {
             return seen.clone();
         }
+        // The page that an operator opens first is not kept away by searches.
+        if recent.len() >= MOST_READS && !subject.is_whole_list() {
+            return Err(NotRead::TooMany);
+        }
         let seen = match subject {
             Subject::List { prefix, after, limit } => {
                 self.list(prefix, after.as_deref(), *limit).await.map(View::List)
             }
             Subject::Lock { key } => self.lock(key).await.map(View::Lock),
         };
-        let seen = seen.map(Arc::new).map_err(Arc::new);
+        let seen = seen.map(Arc::new).map_err(|why| NotRead::Store(Arc::new(why)));
         recent.insert(subject.clone(), (Instant::now(), seen.clone()));
         seen
     }

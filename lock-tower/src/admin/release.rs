@@ -7,11 +7,16 @@ use axum::{
     body::{Body, to_bytes},
     extract::State,
 };
-use http::{HeaderMap, Request};
+use http::Request;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{answer::Refusal, query::Format, reader::Reader};
+use super::{
+    access::{AdminAction, AdminRequest, check_same_site},
+    answer::Refusal,
+    query::Format,
+    reader::Reader,
+};
 
 /// A form cannot send a header of its own, and a script of another site only with a permission that is
 /// never given.
@@ -43,15 +48,30 @@ pub(super) async fn release(
             "This page is read-only: it was mounted without allow_release().",
         ));
     }
-    check_same_site(request.headers())?;
+    let (parts, body) = request.into_parts();
+    reader.access.check_host(&parts)?;
+    check_same_site(&parts)?;
+    if parts.headers.get(HEADER).is_none_or(|value| value != VALUE) {
+        return Err(Refusal::forbidden("The request needs the header `x-lock-admin: release`."));
+    }
     let unreadable = |why: String| Refusal::bad_request(why, Format::Json);
-    let body = to_bytes(request.into_body(), MAX_BODY).await;
+    let body = to_bytes(body, MAX_BODY).await;
     let body = body.map_err(|why| unreadable(format!("the body cannot be read: {why}")))?;
     let command: Command = serde_json::from_slice(&body).map_err(|why| {
         unreadable(format!(
             "the body must be {{\"key\": text, \"action\": \"request\" | \"force\"}}: {why}"
         ))
     })?;
+    let action = match command.action {
+        Action::Request => AdminAction::RequestRelease,
+        Action::Force => AdminAction::Force,
+    };
+    let operator =
+        reader.access.check(&AdminRequest { parts: &parts, key: &command.key, action })?;
+    if let Some(operator) = operator {
+        // The key is named, because an audit needs it, and the service has set this up.
+        tracing::info!(?operator, ?action, key = ?command.key, "an operator acts on a lock");
+    }
     let done = carry_out(&reader, &command).await;
     // Also when it is not known whether it was executed.
     reader.forget().await;
@@ -82,15 +102,4 @@ async fn carry_out(reader: &Reader, command: &Command) -> Result<Json<Value>, Re
             })))
         }
     }
-}
-
-fn check_same_site(headers: &HeaderMap) -> Result<(), Refusal> {
-    let site = headers.get("sec-fetch-site").map(http::HeaderValue::as_bytes);
-    if site.is_some_and(|site| !matches!(site, b"same-origin" | b"none")) {
-        return Err(Refusal::forbidden("The request comes from another site."));
-    }
-    if headers.get(HEADER).is_none_or(|value| value != VALUE) {
-        return Err(Refusal::forbidden("The request needs the header `x-lock-admin: release`."));
-    }
-    Ok(())
 }

@@ -8,17 +8,15 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use http::{
-    HeaderValue, Request,
-    header::{CACHE_CONTROL, CONTENT_TYPE, VARY},
-};
+use http::{HeaderValue, Request, header::CONTENT_TYPE, request::Parts};
 use maud::Markup;
 
 use super::{
+    access::{AdminAction, AdminRequest},
     answer::Refusal,
     list_view, live, lock_view,
     query::{self, Format, Subject},
-    reader::{Reader, View},
+    reader::{NotRead, Reader, View},
     shell,
 };
 
@@ -27,16 +25,22 @@ const SCHEMA: &str = include_str!("../../admin.schema.json");
 pub(super) async fn view(State(reader): State<Arc<Reader>>, request: Request<Body>) -> Response {
     let (parts, _) = request.into_parts();
     let answer = match query::parse(&parts) {
-        Ok((subject, format)) => answer(reader, subject, format).await,
+        Ok((subject, format)) => match may_look(&reader, &parts, &subject) {
+            Ok(()) => answer(reader, subject, format).await,
+            Err(why) => Err(why.in_format(format)),
+        },
         Err(why) => Err(why),
     };
-    let mut response = answer.unwrap_or_else(IntoResponse::into_response);
-    let headers = response.headers_mut();
-    // It is about this moment, for this operator.
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(VARY, HeaderValue::from_static("accept"));
-    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
-    response
+    answer.unwrap_or_else(IntoResponse::into_response)
+}
+
+fn may_look(reader: &Reader, parts: &Parts, subject: &Subject) -> Result<(), Refusal> {
+    reader.access.check_host(parts)?;
+    let key = match subject {
+        Subject::List { prefix, .. } => prefix,
+        Subject::Lock { key } => key,
+    };
+    reader.access.check(&AdminRequest { parts, key, action: AdminAction::Look }).map(drop)
 }
 
 async fn answer(
@@ -45,14 +49,17 @@ async fn answer(
     format: Format,
 ) -> Result<Response, Refusal> {
     match format {
-        Format::Events => return Ok(live::events(reader, subject).into_response()),
+        Format::Events => return Ok(live::events(reader, subject)?.into_response()),
         Format::Schema => {
             let json = HeaderValue::from_static("application/schema+json");
             return Ok(([(CONTENT_TYPE, json)], SCHEMA).into_response());
         }
         Format::Html | Format::Json => {}
     }
-    let seen = reader.read(&subject).await.map_err(|why| Refusal::not_read(&why, format))?;
+    let seen = reader.read(&subject).await.map_err(|why| match why {
+        NotRead::Store(why) => Refusal::not_read(&why, format),
+        NotRead::TooMany => Refusal::too_many(format),
+    })?;
     Ok(match format {
         Format::Json => Json(&*seen).into_response(),
         _ => {

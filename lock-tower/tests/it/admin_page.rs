@@ -4,10 +4,15 @@ use std::time::Duration;
 
 use axum::{Router, body::Body, http::request::Builder};
 use http::{Request, StatusCode};
-use lock_tower::{LockClient, MemoryStore, admin};
+use lock_tower::{
+    LockClient, MemoryStore,
+    admin::{self, AdminAction},
+};
 use serde_json::{Value, json};
 
-use crate::common::{Answer, NEVER, call, send};
+use tower::ServiceExt;
+
+use crate::common::{Answer, NEVER, call, logs::Logs, send};
 
 const HEADER: (&str, &str) = ("x-lock-admin", "release");
 
@@ -17,7 +22,7 @@ fn page(release: bool) -> (Router, LockClient) {
     let own = LockClient::builder().in_memory_on(&store);
     let page = admin::router(own);
     let page = if release { page.allow_release() } else { page };
-    let app = Router::new().nest("/admin/locks", page.into_router());
+    let app = Router::new().nest("/admin/locks", page.into_unprotected_router());
     (app, LockClient::builder().in_memory_on(&store))
 }
 
@@ -151,7 +156,8 @@ async fn the_page_is_renewed_by_events_that_end() {
 #[tokio::test(start_paused = true)]
 async fn what_was_read_is_shared_for_a_second() {
     let store = MemoryStore::new();
-    let app: Router = admin::router(LockClient::builder().in_memory_on(&store)).into_router();
+    let app: Router =
+        admin::router(LockClient::builder().in_memory_on(&store)).into_unprotected_router();
     let locks = LockClient::builder().in_memory_on(&store);
     let count = async || {
         let answer = call(&app, "GET", "/?format=json").await;
@@ -246,7 +252,8 @@ async fn bad_input_is_answered_with_what_was_wrong() {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_does_not_answer_is_named() {
     let store = MemoryStore::new();
-    let app: Router = admin::router(LockClient::builder().in_memory_on(&store)).into_router();
+    let app: Router =
+        admin::router(LockClient::builder().in_memory_on(&store)).into_unprotected_router();
     store.set_down(true);
     let answer = call(&app, "GET", "/").await;
     assert_eq!(answer.status, 503);
@@ -277,4 +284,129 @@ async fn admin_client_refusals(app: &Router) -> u64 {
     let list = json(app, "").await;
     let refused = list["process"]["refused"].as_array().unwrap();
     refused.iter().map(|count| count.as_u64().unwrap()).sum()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_from_another_origin_is_refused() {
+    let (app, locks) = page(true);
+    let _held = locks.write("order:7").acquire().await.unwrap();
+    let body = r#"{"key": "order:7", "action": "request"}"#;
+    for (host, origin, status) in [
+        ("locks.example", Some("https://locks.example"), 200),
+        ("locks.example:8443", Some("https://LOCKS.example:8443"), 200),
+        ("locks.example", None, 200),
+        ("locks.example", Some("https://evil.example"), 403),
+        ("locks.example", Some("https://locks.example:8443"), 403),
+        ("locks.example", Some("null"), 403),
+        ("locks.example", Some("\u{ff}"), 403),
+    ] {
+        let mut request = post("/admin/locks").header(HEADER.0, HEADER.1).header("host", host);
+        if let Some(origin) = origin {
+            request = request.header("origin", origin.as_bytes());
+        }
+        assert_eq!(release(&app, request, body).await.status, status, "{host} {origin:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_is_not_the_pages_is_refused() {
+    let page = admin::router(LockClient::in_memory()).allow_release();
+    let app: Router = page.allowed_hosts(["locks.example"]).into_unprotected_router();
+    for (host, status) in [
+        (Some("locks.example"), 200),
+        (Some("LOCKS.example:8443"), 200),
+        (Some("rebound.example"), 403),
+        (None, 403),
+    ] {
+        let request = host.into_iter().fold(Request::get("/"), |it, host| it.header("host", host));
+        let request = request.body(Body::empty()).unwrap();
+        assert_eq!(send(&app, request).await.status, status, "{host:?}");
+    }
+}
+
+/// Each sees the lock's key and what is to be done, and is found in the log afterwards.
+#[tokio::test(start_paused = true)]
+async fn each_request_may_be_refused_by_its_key_and_action() {
+    let logs = Logs::collect();
+    let store = MemoryStore::new();
+    let page = admin::router(LockClient::builder().in_memory_on(&store)).allow_release();
+    let page = page.authorize(|request| {
+        let name = request.parts.headers.get("x-operator").ok_or("log in first")?;
+        match (request.action, request.key) {
+            (AdminAction::Look, key) if !key.starts_with("secret") => {}
+            (AdminAction::RequestRelease, "order:7") => {}
+            _ => return Err("this is not yours".to_owned()),
+        }
+        Ok(name.to_str().map_err(|why| why.to_string())?.to_owned())
+    });
+    let app: Router = page.into_unprotected_router();
+    let ask = async |query: &str, name: Option<&str>| {
+        let request = Request::get(format!("/?format=json&{query}"));
+        let request = name.into_iter().fold(request, |it, name| it.header("x-operator", name));
+        send(&app, request.body(Body::empty()).unwrap()).await
+    };
+    assert_eq!(ask("", None).await.status, 403);
+    assert_eq!(ask("prefix=order:", Some("ann")).await.status, 200);
+    let refused = ask("key=secret:1", Some("ann")).await;
+    assert!(refused.status == 403 && refused.text.contains("this is not yours"), "{refused:?}");
+    let act = async |key: &str, action: &str| {
+        let request = post("/").header(HEADER.0, HEADER.1).header("x-operator", "ann");
+        let body = format!("{{\"key\": \"{key}\", \"action\": \"{action}\"}}");
+        release(&app, request, &body).await.status
+    };
+    assert_eq!(act("order:7", "request").await, 200);
+    assert_eq!(act("order:7", "force").await, 403);
+    assert_eq!(act("order:8", "request").await, 403);
+    let lines = logs.lines();
+    let audited: Vec<_> = lines.iter().filter(|line| line.contains("acts on a lock")).collect();
+    assert_eq!(audited.len(), 1, "{lines:?}");
+    for part in ["operator=\"ann\"", "action=RequestRelease", "key=\"order:7\""] {
+        assert!(audited[0].contains(part), "{audited:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn searches_have_a_bound_and_do_not_keep_the_page_away() {
+    let (app, _) = page(false);
+    let mut answered = Vec::new();
+    for number in 0..50 {
+        let path = format!("/admin/locks?format=json&prefix=a{number}");
+        answered.push(call(&app, "GET", &path).await.status.as_u16());
+    }
+    assert_eq!(answered.iter().filter(|status| **status == 200).count(), 10, "{answered:?}");
+    assert!(answered[10..].iter().all(|status| *status == 429), "{answered:?}");
+    assert_eq!(call(&app, "GET", "/admin/locks").await.status, 200);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(call(&app, "GET", "/admin/locks?prefix=a").await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_of_events_have_a_bound() {
+    let (app, _) = page(false);
+    let open = || app.clone().oneshot(crate::common::request("GET", "/admin/locks?format=events"));
+    let mut streams = Vec::new();
+    for _ in 0..32 {
+        let response = open().await.unwrap();
+        assert_eq!(response.status(), 200);
+        streams.push(response.into_body());
+    }
+    assert_eq!(open().await.unwrap().status(), 429);
+    streams.pop();
+    assert_eq!(open().await.unwrap().status(), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_answer_is_kept_or_guessed_at() {
+    let (app, _) = page(false);
+    for (method, query) in [
+        ("GET", ""),
+        ("GET", "?format=json"),
+        ("GET", "?format=nonsense"),
+        ("POST", ""),
+        ("PUT", ""),
+    ] {
+        let answer = call(&app, method, &format!("/admin/locks{query}")).await;
+        assert_eq!(answer.headers["cache-control"], "no-store", "{method} {query}");
+        assert_eq!(answer.headers["x-content-type-options"], "nosniff", "{method} {query}");
+    }
 }
