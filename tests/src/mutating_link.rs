@@ -1,6 +1,7 @@
 //! A link that changes what a server answers.
 
 use std::{
+    fmt,
     net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc, Mutex, PoisonError,
@@ -10,13 +11,20 @@ use std::{
 
 use fastrand::Rng;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt, copy},
-    net::{
-        TcpListener, TcpStream,
-        tcp::{OwnedReadHalf, OwnedWriteHalf},
-    },
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, copy, split},
+    net::{TcpListener, TcpStream},
     task::JoinSet,
 };
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        ServerConfig,
+        crypto::ring,
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    },
+};
+
+use crate::Identity;
 
 /// One of so many answers is changed, so that most connections live for a while.
 const ONE_OF: u32 = 12;
@@ -25,30 +33,58 @@ const ONE_OF: u32 = 12;
 const NUMBERS: [i64; 8] =
     [-2, -1, 0, 1 << 31, (1 << 31) - 1, 1 << 62, i64::MAX, 9_007_199_254_740_993];
 
+/// A connection, with TLS or without.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
 /// Copies bytes between clients and one server, and changes some of those to the client: a false server,
 /// where it matters what it says. Dropping it ends every connection.
-#[derive(Debug)]
 pub struct MutatingLink {
     addr: SocketAddr,
     shared: Arc<Shared>,
     _accepting: JoinSet<()>,
 }
 
-#[derive(Debug)]
 struct Shared {
     upstream: SocketAddr,
+    tls: Option<TlsAcceptor>,
     rng: Mutex<Rng>,
     changed: AtomicU64,
     is_honest: AtomicBool,
 }
 
+impl fmt::Debug for MutatingLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MutatingLink").field("addr", &self.addr).finish_non_exhaustive()
+    }
+}
+
 impl MutatingLink {
     /// Starts a link to `upstream` on a separate port. It makes the same changes for the same seed.
     pub async fn start(upstream: SocketAddr, seed: u64) -> Self {
+        Self::start_with(upstream, seed, None).await
+    }
+
+    /// Starts one that clients reach by TLS; the server behind it has none.
+    pub async fn start_tls(upstream: SocketAddr, seed: u64, identity: &Identity) -> Self {
+        let chain = CertificateDer::pem_slice_iter(identity.certificate().as_bytes());
+        let chain = chain.collect::<Result<_, _>>().expect("a certificate");
+        let key = PrivateKeyDer::from_pem_slice(identity.key().as_bytes()).expect("a key");
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions that the provider has")
+            .with_no_client_auth()
+            .with_single_cert(chain, key);
+        let tls = TlsAcceptor::from(Arc::new(config.expect("a key of the certificate")));
+        Self::start_with(upstream, seed, Some(tls)).await
+    }
+
+    async fn start_with(upstream: SocketAddr, seed: u64, tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
         let addr = listener.local_addr().expect("an address");
         let shared = Arc::new(Shared {
             upstream,
+            tls,
             rng: Mutex::new(Rng::with_seed(seed)),
             changed: AtomicU64::new(0),
             is_honest: AtomicBool::new(false),
@@ -82,8 +118,16 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         while links.try_join_next().is_some() {}
         let shared = Arc::clone(&shared);
         links.spawn(async move {
-            let (from_client, to_client) = client.into_split();
-            let (from_server, to_server) = server.into_split();
+            let client: Box<dyn Stream> = match &shared.tls {
+                None => Box::new(client),
+                Some(tls) => match tls.accept(client).await {
+                    Ok(client) => Box::new(client),
+                    Err(_) => return,
+                },
+            };
+            let server: Box<dyn Stream> = Box::new(server);
+            let ((from_client, to_client), (from_server, to_server)) =
+                (split(client), split(server));
             tokio::select! {
                 () = pass(from_client, to_server) => {}
                 () = change(from_server, to_client, &shared) => {}
@@ -92,15 +136,19 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
+async fn pass(mut from: ReadHalf<Box<dyn Stream>>, mut to: WriteHalf<Box<dyn Stream>>) {
     let _ = copy(&mut from, &mut to).await;
 }
 
-async fn change(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Shared) {
+async fn change(
+    mut from: ReadHalf<Box<dyn Stream>>,
+    mut to: WriteHalf<Box<dyn Stream>>,
+    shared: &Shared,
+) {
     let mut bytes = vec![0; 64 * 1_024];
     while let Ok(read @ 1..) = from.read(&mut bytes).await {
         let answer = shared.answer(&bytes[..read]);
-        if to.write_all(&answer).await.is_err() {
+        if to.write_all(&answer).await.is_err() || to.flush().await.is_err() {
             return;
         }
     }

@@ -1,8 +1,6 @@
 use std::sync::{Arc, LazyLock};
 
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Version, header::CONTENT_TYPE, request::Parts,
-};
+use http::{HeaderName, HeaderValue, Method, Version, request::Parts};
 use lock_core::{WorkInfo, WorkOrigin};
 
 /// Longer request ids are not repeated to the client.
@@ -84,8 +82,9 @@ fn trace_and_span(parent: &str) -> Option<(&str, &str)> {
 
 /// Whether this is a gRPC request: `application/grpc`, with or without the name of its encoding.
 /// gRPC-Web is another protocol.
-pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(CONTENT_TYPE).map(|value| value.as_bytes());
+#[cfg(feature = "tonic")]
+fn is_grpc(headers: &http::HeaderMap) -> bool {
+    let content_type = headers.get(http::header::CONTENT_TYPE).map(|value| value.as_bytes());
     let rest = content_type.and_then(|value| value.strip_prefix(b"application/grpc"));
     rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
 }

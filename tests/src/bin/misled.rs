@@ -1,4 +1,5 @@
 //! Takes locks of all kinds, by several clients, in the store at `$LOCK_URL`, of which some answers are false.
+//! `$AUTHORITY` is a certificate as PEM; `$PORTS` says where each port is reached, as `7000=8000,7001=8001`.
 //!
 //! A panic in any task ends it with the status 101, an operation without an outcome with 102. After a line of
 //! standard input it prints the greatest amount of memory that it had, and ends.
@@ -7,11 +8,11 @@ use std::{env, fs, process::exit, time::Duration};
 
 use clap::ValueEnum;
 use fastrand::Rng;
-use lock_core::{Kind, LockClient, LockClientBuilder};
+use lock_core::{Kind, LockClient, LockClientBuilder, Tls};
 use lock_tests::Wire;
 use tokio::time::{sleep, timeout};
 
-const CLIENTS: u64 = 6;
+const CLIENTS: u64 = 16;
 /// Of one client, one after the other. Then it connects anew.
 const OPERATIONS: usize = 60;
 const WAIT: Duration = Duration::from_millis(50);
@@ -45,6 +46,14 @@ async fn main() {
             // A session.
             Err(_) => builder.lease(Duration::from_secs(3)).command_timeout(Duration::from_secs(1)),
         };
+        let builder = match env::var("AUTHORITY") {
+            Ok(pem) => builder.tls(Tls::new().authority(pem)),
+            Err(_) => builder,
+        };
+        let builder = match env::var("PORTS") {
+            Ok(ports) => builder.map_address(move |host, port| mapped(&ports, host, port)),
+            Err(_) => builder,
+        };
         tokio::spawn(run(builder, url.clone(), Rng::with_seed(client)));
     }
     println!("ready");
@@ -54,6 +63,14 @@ async fn main() {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
     println!("peak {}", peak.trim().trim_end_matches(" kB"));
     exit(0);
+}
+
+fn mapped(ports: &str, host: &str, port: u16) -> (String, u16) {
+    let mut pairs = ports.split(',').filter_map(|pair| pair.split_once('='));
+    let found = pairs.find(|(from, _)| *from == port.to_string());
+    // A false address is not reached.
+    let to = found.map_or(1, |(_, to)| to.parse().expect("a port"));
+    (host.to_owned(), to)
 }
 
 async fn run(builder: LockClientBuilder, url: String, mut rng: Rng) {
