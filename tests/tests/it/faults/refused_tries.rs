@@ -100,11 +100,56 @@ async fn in_the_last_millisecond_of_a_lease_a_try_is_refused_or_granted(wire: Wi
     nothing_stays(&server, &[&here, &there]).await;
 }
 
-async fn refuse_writes(cli: &Cli, replicas: &str) {
-    cli.query::<()>(&["CONFIG", "SET", "min-replicas-to-write", replicas]).await;
+/// Why Redis refuses all writes for a while.
+#[derive(Clone, Copy)]
+enum Refusal {
+    NoReplicas,
+    /// It could not save its data.
+    Misconf,
+}
+
+impl Refusal {
+    fn code(self) -> &'static str {
+        match self {
+            Self::NoReplicas => "NOREPLICAS",
+            Self::Misconf => "MISCONF",
+        }
+    }
+
+    async fn begin(self, cli: &Cli) {
+        let set = async |name, value| cli.query::<()>(&["CONFIG", "SET", name, value]).await;
+        if let Self::NoReplicas = self {
+            return set("min-replicas-to-write", "1").await;
+        }
+        let (_, directory): (String, String) = cli.query(&["CONFIG", "GET", "dir"]).await;
+        // No file takes the place of a folder that has something in it.
+        std::fs::create_dir_all(format!("{directory}/folder/file")).unwrap();
+        set("dbfilename", "folder").await;
+        set("save", "3600 1").await;
+        cli.query::<String>(&["BGSAVE"]).await;
+        let has_failed = async || {
+            let info: String = cli.query(&["INFO", "persistence"]).await;
+            info.contains("rdb_last_bgsave_status:err")
+        };
+        eventually("the data are not saved", LIMIT, has_failed).await;
+    }
+
+    async fn end(self, cli: &Cli) {
+        let words = match self {
+            Self::NoReplicas => ["min-replicas-to-write", "0"],
+            Self::Misconf => ["stop-writes-on-bgsave-error", "no"],
+        };
+        cli.query::<()>(&["CONFIG", "SET", words[0], words[1]]).await;
+    }
 }
 
 async fn waiters_wait_on_while_redis_refuses_writes_and_newcomers_get_the_reason(wire: Wire) {
+    for refusal in [Refusal::NoReplicas, Refusal::Misconf] {
+        waiters_wait_on(wire, refusal).await;
+    }
+}
+
+async fn waiters_wait_on(wire: Wire, refusal: Refusal) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let (here, there) = (client(wire, &server).await, client(wire, &server).await);
@@ -123,14 +168,14 @@ async fn waiters_wait_on_while_redis_refuses_writes_and_newcomers_get_the_reason
         let is_seen = async || !here.inspect(&*name).await.unwrap().waiters.is_empty();
         eventually("one waits in the store", LIMIT, is_seen).await;
     }
-    refuse_writes(&cli, "1").await;
+    refusal.begin(&cli).await;
     let newcomer = client(wire, &server).await;
     for kind in KINDS {
         for key in ["free".to_owned(), kind.to_string()] {
             let refused = newcomer.write(key).kind(kind).wait(NEVER).acquire();
             let refused = bounded(LIMIT, refused).await.unwrap_err();
             assert!(matches!(refused, AcquireError::Unavailable(_)), "{kind}: {refused}");
-            assert!(refused.to_string().contains("NOREPLICAS"), "{kind}: {refused}");
+            assert!(refused.to_string().contains(refusal.code()), "{kind}: {refused}");
         }
     }
     // Each waiter has tried meanwhile: without a message it looks again every second.
@@ -138,7 +183,7 @@ async fn waiters_wait_on_while_redis_refuses_writes_and_newcomers_get_the_reason
     let tried = async || cli.calls("evalsha").await >= before + 2 * KINDS.len() as u64;
     eventually("all have tried", LIMIT, tried).await;
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
-    refuse_writes(&cli, "0").await;
+    refusal.end(&cli).await;
     drop(held);
     for waiter in waiters {
         bounded(LIMIT, waiter).await.unwrap().unwrap();
@@ -193,7 +238,7 @@ async fn a_renewal_that_redis_refuses_logs_why() {
         let client =
             wire.builder().lease(Duration::from_secs(6)).connect(&server.url()).await.unwrap();
         let _guard = client.write("k").acquire().await.unwrap();
-        refuse_writes(&server.cli().await, "1").await;
+        Refusal::NoReplicas.begin(&server.cli().await).await;
         let is_logged = async || log.has("renewal failed") && log.has("NOREPLICAS");
         // Two seconds after the grant.
         eventually("the reason in the log", LIMIT, is_logged).await;

@@ -58,12 +58,15 @@ impl Driver {
     }
 
     /// Returns when the connection has ended.
-    pub(super) async fn run(mut self) {
+    pub(super) fn run(mut self) -> impl Future<Output = ()> + Send {
+        // Outside of the future: a runtime that ends may drop it before it is polled once.
         let mut end = EndQueue { queue: Arc::clone(&self.queue), has_run: false };
-        if let Err(why) = poll_fn(|context| self.poll(context)).await {
-            tracing::debug!(%why, "a connection to Redis has ended");
+        async move {
+            if let Err(why) = poll_fn(|context| self.poll(context)).await {
+                tracing::debug!(%why, "a connection to Redis has ended");
+            }
+            end.has_run = true;
         }
-        end.has_run = true;
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -179,6 +182,26 @@ mod tests {
             assert_eq!(replies.await, Ok(vec![text(letters[at % 8]); 4]));
         }
         server.await.expect("it sees every command");
+    }
+
+    /// A server that floods its subscriber costs a bounded amount of memory.
+    #[tokio::test]
+    async fn messages_that_are_not_taken_end_the_connection() {
+        const MORE: usize = 70_000;
+        let (transport, mut far, mut pushed) = open(64 * 1_024);
+        let message = b">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\n0\r\n";
+        for _ in 0..MORE {
+            if far.write_all(message).await.is_err() {
+                break;
+            }
+        }
+        let ended = tokio::time::timeout(Duration::from_secs(10), transport.ended()).await;
+        ended.expect("the connection has ended");
+        let mut taken = 0;
+        while pushed.try_recv().is_ok() {
+            taken += 1;
+        }
+        assert_eq!(taken, 65_536);
     }
 
     #[tokio::test(start_paused = true)]
