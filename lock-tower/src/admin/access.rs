@@ -1,4 +1,4 @@
-//! Who may see and do something on the page.
+//! Which requests the page answers.
 
 use std::{fmt, sync::Arc};
 

@@ -46,16 +46,8 @@ where
         Err(rejection) => return reject::answer(rejection, request).await.map(Body::from),
     };
     let client = context.client.clone();
-    let pending = PendingLocks {
-        policy,
-        client,
-        keys,
-        mode,
-        path: None,
-        slot: handle.slot,
-        bodies: None,
-        limited: None,
-    };
+    let pending =
+        PendingLocks { policy, client, keys, mode, path: None, slot: handle.slot, limited: None };
     let answer = match pending.enter(&context).await {
         Ok((mut held, inside)) => {
             let span = held.span();

@@ -5,7 +5,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use lock_core::{AcquireError, LockClient, LockKey, Mode, MultiGuard};
 use lock_policy::__private::RequestKey;
 
-use super::{conflict, request_body::WaitingBodies};
+use super::conflict;
 use crate::{
     outcome::rejection::Rejection,
     request::{
@@ -26,9 +26,6 @@ pub(crate) struct PendingLocks {
     /// The request's path, if the shadow log may need it.
     pub(crate) path: Option<String>,
     pub(crate) slot: LockSlot,
-    /// For the body that is read first; `None` where an extractor has read it.
-    #[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "only Axum's bodies are read"))]
-    pub(crate) bodies: Option<WaitingBodies>,
     /// The principal whose number of locks is limited.
     pub(crate) limited: Option<LimitedPrincipal>,
 }

@@ -4,49 +4,15 @@
 //! then nothing, and every other request of that key is refused for as long as the connection lives. So
 //! the body comes first, within a bound of bytes, of time, and of all bodies that wait.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
-
-use crate::outcome::rejection::Rejection;
-
-/// The most bytes of bodies that may wait for one layer's, or one rule's, locks in this process.
-const MOST_WAITING: usize = 64 * 1_024 * 1_024;
-
-/// The bytes of bodies that were read and whose requests wait.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct WaitingBodies(Arc<AtomicUsize>);
-
-/// A part of them, until this is dropped.
-#[derive(Debug)]
-pub(crate) struct WaitingBody {
-    of: WaitingBodies,
-    bytes: usize,
-}
-
-impl WaitingBody {
-    /// Adds bytes. Returns whether there is room for them.
-    #[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "only Axum's bodies are read"))]
-    fn add(&mut self, bytes: usize) -> bool {
-        self.bytes += bytes;
-        self.of.0.fetch_add(bytes, Ordering::Relaxed) + bytes <= MOST_WAITING
-    }
-}
-
-impl Drop for WaitingBody {
-    fn drop(&mut self) {
-        self.of.0.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
+use crate::{outcome::rejection::Rejection, settings::waiting_bodies::WaitingBody};
 
 /// A body, and what it takes of the bodies that wait; or why the request is refused.
-pub(crate) type ReadBody<B> = Result<(B, Option<WaitingBody>), Rejection>;
+pub(crate) type ReadBody<B> = Result<(B, WaitingBody), Rejection>;
 
 #[cfg(feature = "axum")]
-pub(crate) use with_axum::read_first;
+pub(crate) use with_axum::{is_awaited, read_first};
 #[cfg(not(feature = "axum"))]
-pub(crate) use without_axum::read_first;
+pub(crate) use without_axum::{is_awaited, read_first};
 
 #[cfg(feature = "axum")]
 mod with_axum {
@@ -61,17 +27,29 @@ mod with_axum {
     use lock_policy::{__private::kill_switch, Enforce, Outcome, RequestBody};
     use tokio::time::{Instant, timeout_at};
 
-    use super::{MOST_WAITING, ReadBody, WaitingBodies, WaitingBody};
+    use super::ReadBody;
     use crate::{
-        outcome::rejection::Rejection, pipeline::pending_locks::PendingLocks,
+        outcome::rejection::Rejection,
+        pipeline::pending_locks::PendingLocks,
         request::context::RequestContext,
+        settings::waiting_bodies::{MOST_WAITING, WaitingBody},
     };
 
     const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// Reads the body of a request that will hold a write lock, unless its policy leaves it to the
-    /// handler. Other types of body than Axum's cannot be made again from what was read, and are left to
-    /// the handler.
+    /// Whether the body is to be read before the lock: of a request that will hold a write lock, unless its
+    /// policy leaves it to the handler. Other types of body than Axum's cannot be made again from what was
+    /// read, and are left to the handler. The end of an empty body is known without waiting.
+    pub(crate) fn is_awaited<B: 'static>(pending: &PendingLocks, body: &B) -> bool {
+        pending.policy.bodies.is_some()
+            && pending.mode == Mode::Write
+            && (body as &dyn Any).downcast_ref::<Body>().is_some_and(|body| !body.is_end_stream())
+            && !pending.keys.is_empty()
+            && pending.policy.settings.body.unwrap_or_default() == RequestBody::Read
+            && is_enforced(pending)
+    }
+
+    /// Reads it.
     pub(crate) async fn read_first<B: 'static>(
         pending: &PendingLocks,
         context: &RequestContext,
@@ -79,30 +57,17 @@ mod with_axum {
         body: B,
     ) -> (Parts, ReadBody<B>) {
         let mut body = Some(body);
-        let is_read = pending.mode == Mode::Write
-            && !pending.keys.is_empty()
-            && pending.policy.settings.body.unwrap_or_default() == RequestBody::Read;
-        let Some(bodies) = pending.bodies.as_ref().filter(|_| is_read) else {
-            return (parts, left(body));
-        };
         let slot = (&mut body as &mut dyn Any).downcast_mut::<Option<Body>>();
-        // The end of a body that is empty is known without waiting, as that of most requests is.
-        let slot = slot.filter(|body| body.as_ref().is_some_and(|it| !it.is_end_stream()));
-        let Some(slot) = slot.filter(|_| is_enforced(pending)) else {
-            return (parts, left(body));
-        };
-        let sent = slot.take().unwrap_or_default();
+        let sent = slot.and_then(Option::take).unwrap_or_default();
         // With the limit that the route has, or Axum's own.
         let (parts, sent) = Request::from_parts(parts, sent).with_limited_body().into_parts();
-        // Boxed apart: for the requests that have a body.
-        match Box::pin(all_of(pending, context, bodies, sent)).await {
-            Ok((whole, waiting)) => {
-                *slot = Some(whole);
-                let read = left(body).map(|(body, _)| (body, Some(waiting)));
-                (parts, read)
-            }
-            Err(rejection) => (parts, Err(rejection)),
-        }
+        let read = all_of(pending, context, sent).await.map(|(whole, waiting)| {
+            let mut whole = Some(whole);
+            let whole = (&mut whole as &mut dyn Any).downcast_mut::<Option<B>>();
+            let whole = whole.and_then(Option::take).expect("BUG: it is of Axum's type");
+            (whole, waiting)
+        });
+        (parts, read)
     }
 
     /// Whether the lock may count for this request: the kill switch leaves a request as it is.
@@ -112,14 +77,9 @@ mod with_axum {
         !matches!(enforce, Enforce::Off | Enforce::Shadow)
     }
 
-    fn left<B>(body: Option<B>) -> ReadBody<B> {
-        Ok((body.expect("BUG: it was put back"), None))
-    }
-
     async fn all_of(
         pending: &PendingLocks,
         context: &RequestContext,
-        bodies: &WaitingBodies,
         mut body: Body,
     ) -> Result<(Body, WaitingBody), Rejection> {
         let rejected = |outcome, why| {
@@ -130,7 +90,7 @@ mod with_axum {
         let ends = Instant::now() + limit;
         let deadline = context.deadline.map(|deadline| deadline.moment());
         let until = deadline.map_or(ends, |deadline| deadline.min(ends));
-        let mut waiting = WaitingBody { of: bodies.clone(), bytes: 0 };
+        let mut waiting = WaitingBody::of(pending.policy.bodies.as_ref());
         let (mut chunks, mut trailers) = (Vec::new(), None);
         loop {
             let Ok(frame) = timeout_at(until, body.frame()).await else {
@@ -210,12 +170,16 @@ mod without_axum {
     use crate::{pipeline::pending_locks::PendingLocks, request::context::RequestContext};
 
     /// Leaves every body to the handler: only Axum's can be made again from what was read.
+    pub(crate) fn is_awaited<B: 'static>(_pending: &PendingLocks, _body: &B) -> bool {
+        false
+    }
+
     pub(crate) async fn read_first<B: 'static>(
         _pending: &PendingLocks,
         _context: &RequestContext,
-        parts: Parts,
-        body: B,
+        _parts: Parts,
+        _body: B,
     ) -> (Parts, ReadBody<B>) {
-        (parts, Ok((body, None)))
+        unreachable!("no body is awaited")
     }
 }

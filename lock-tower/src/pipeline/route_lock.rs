@@ -16,7 +16,7 @@ use http::Method;
 #[cfg(feature = "utoipa")]
 use lock_policy::{Enforce, OnLost, OnStoreDown};
 
-use super::{missing_key, pending_locks::PendingLocks, request_body::WaitingBodies};
+use super::{missing_key, pending_locks::PendingLocks};
 use crate::{
     enforcement::shadow_log,
     key::KeySource,
@@ -40,7 +40,6 @@ pub(crate) struct RouteLock {
     /// The header by which a client may shorten its deadline.
     pub(crate) deadline_header: Option<HeaderName>,
     pub(crate) limit: Option<PrincipalLimit>,
-    pub(crate) bodies: WaitingBodies,
     /// For a semaphore whose number of permits depends on the request.
     pub(crate) permits: Option<PermitsOf>,
 }
@@ -96,7 +95,6 @@ impl RouteLock {
             mode,
             path: shadow_log::path_of(parts, enforce),
             slot: LockSlot::default(),
-            bodies: Some(self.bodies.clone()),
             limited: self.limit.as_ref().and_then(|limit| limit.of(parts)),
         })
     }

@@ -48,14 +48,18 @@ where
 {
     async move {
         let (policy, slot) = (Arc::clone(&pending.policy), pending.slot.clone());
-        let (read, body) = request_body::read_first(&pending, &context, parts, body).await;
-        parts = read;
-        let (body, waiting) = match body {
-            Ok(read) => read,
-            Err(rejection) => {
-                return Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours));
+        let (mut body, mut waiting) = (body, None);
+        if request_body::is_awaited(&pending, &body) {
+            // Boxed: few requests need memory for it.
+            let read = Box::pin(request_body::read_first(&pending, &context, parts, body)).await;
+            parts = read.0;
+            match read.1 {
+                Ok((whole, bytes)) => (body, waiting) = (whole, Some(bytes)),
+                Err(rejection) => {
+                    return Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours));
+                }
             }
-        };
+        }
         let (mut held, inside) = match pending.enter(&context).await {
             Ok(entered) => entered,
             Err(rejection) => {

@@ -21,7 +21,7 @@ use super::error::PoliciesError;
 use crate::{
     key::KeySource,
     outcome::{hold_time::HoldTimes, rejected_request::Fallback},
-    pipeline::{request_body::WaitingBodies, route_lock::RouteLock},
+    pipeline::route_lock::RouteLock,
     request::{
         deadline::RequestDeadline, deadline_header::limit_time, principal_limit::PrincipalLimit,
     },
@@ -101,10 +101,9 @@ impl Version {
                         values: registered.values.clone(),
                         on_missing_key: rule.on_missing_key.clone(),
                         mode: rule.mode.unwrap_or_default(),
-                        policy: Arc::new(policy),
+                        policy: Arc::new(policy.reading_bodies()),
                         deadline_header: None,
                         limit: registered.limit.clone(),
-                        bodies: WaitingBodies::default(),
                         permits: permits_of(rule, &registered.values),
                     };
                     let has_matched = AtomicBool::new(false);

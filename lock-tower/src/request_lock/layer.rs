@@ -18,7 +18,7 @@ use super::RequestLock;
 use crate::{
     key::KeySource,
     outcome::rejected_request::{RejectedRequest, fallback},
-    pipeline::{request_body::WaitingBodies, route_lock::RouteLock},
+    pipeline::route_lock::RouteLock,
     request::principal_limit::PrincipalLimit,
     settings::{permits_of::PermitsOf, policy::Policy},
     telemetry::metrics,
@@ -130,11 +130,10 @@ impl RequestLockLayer {
 
     fn from_source(client: LockClient, keys: KeySource) -> Self {
         let name = keys.templates().map_or(LockName::Fixed("request"), LockName::from);
-        let policy = Arc::new(Policy::new(name, Kind::default()));
+        let policy = Arc::new(Policy::new(name, Kind::default()).reading_bodies());
         let (values, on_missing_key) = (KeyValues::default(), OnMissingKey::default());
         let (mode, deadline_header, limit) = Default::default();
         let lock = RouteLock {
-            bodies: WaitingBodies::default(),
             permits: None,
             client,
             keys,

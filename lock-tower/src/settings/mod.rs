@@ -3,3 +3,4 @@
 pub(crate) mod attribute_rules;
 pub(crate) mod permits_of;
 pub(crate) mod policy;
+pub(crate) mod waiting_bodies;

@@ -11,6 +11,7 @@ use lock_policy::{
     Outcome,
 };
 
+use super::waiting_bodies::WaitingBodies;
 use crate::{
     outcome::{
         hold_time::HoldTimes,
@@ -28,6 +29,9 @@ pub(crate) struct Policy {
     pub(crate) settings: LockSettings,
     pub(crate) fallbacks: BTreeMap<Outcome, Fallback>,
     pub(crate) holds: Arc<HoldTimes>,
+    /// The bodies that requests wait with; `None` where extractors have read them.
+    #[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "only Axum's bodies are read"))]
+    pub(crate) bodies: Option<WaitingBodies>,
 }
 
 impl Policy {
@@ -38,6 +42,7 @@ impl Policy {
             settings: LockSettings::default(),
             fallbacks: BTreeMap::new(),
             holds: Arc::default(),
+            bodies: None,
         }
     }
 
@@ -61,6 +66,11 @@ impl Policy {
     /// Returns the names of the lock's metrics.
     pub(crate) fn metric_keys(&self) -> &MetricKeys {
         self.holds.metric_keys.get_or_init(|| MetricKeys::new(&self.name))
+    }
+
+    /// The same lock, of requests whose bodies no extractor has read yet.
+    pub(crate) fn reading_bodies(self) -> Self {
+        Self { bodies: Some(WaitingBodies::default()), ..self }
     }
 
     /// The same lock, with another number of permits. What is observed of it is shared.

@@ -9,7 +9,7 @@
 //! | `/work/{key}/{ms}` | stays so long; waits 5 s for the lock |
 //! | `/crowd/{key}/{ms}` | the same; waits 5 minutes, with room for 20,000 waiters |
 //! | `/queue/{key}/{ms}` | the same; waits 5 minutes, with as many waiters as are usual |
-//! | `/upload/{key}` | reads the request's body, for 1.5 s at the most |
+//! | `/upload/{key}` | reads the request's body as it comes, for 1.5 s at the most |
 //! | `/download/{key}` | sends 256 MiB, for 1.5 s at the most |
 //! | `/health` | without a lock: how many hold and wait in this process, and its memory in KiB |
 
@@ -27,7 +27,7 @@ use clap::ValueEnum;
 use futures_util::{StreamExt, stream};
 use hyper::body::Bytes;
 use lock_tests::{Room, Visit, Wire, raise_file_limit};
-use lock_tower::{HoldUntil, LockClient, Locked, Mode, RequestLockLayer};
+use lock_tower::{HoldUntil, LockClient, Locked, Mode, RequestBody, RequestLockLayer};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -70,15 +70,14 @@ fn milliseconds(variable: &str) -> Result<Duration, Box<dyn Error>> {
 fn router(locks: &LockClient, room: Room) -> Result<Router, Box<dyn Error>> {
     let lock = || RequestLockLayer::new(locks.clone(), "{key:text}");
     let crowd = lock()?.wait(LONG_WAIT).max_waiters(20_000);
+    let upload_lock = lock()?.max_hold(MOST).body(RequestBody::Stream);
     let download = lock()?.max_hold(MOST).hold_until(HoldUntil::Body);
     let route =
         |path: &str, lock: RequestLockLayer| Router::new().route(path, any(stay)).route_layer(lock);
     let locked = route("/work/{key}/{ms}", lock()?.wait(WAIT))
         .merge(route("/crowd/{key}/{ms}", crowd))
         .merge(route("/queue/{key}/{ms}", lock()?.wait(LONG_WAIT)))
-        .merge(
-            Router::new().route("/upload/{key}", any(upload)).route_layer(lock()?.max_hold(MOST)),
-        )
+        .merge(Router::new().route("/upload/{key}", any(upload)).route_layer(upload_lock))
         .merge(Router::new().route("/download/{key}", any(send)).route_layer(download))
         .with_state(room);
     Ok(locked.route("/health", get(health)).with_state(locks.clone()))

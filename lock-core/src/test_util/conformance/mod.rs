@@ -208,7 +208,7 @@ macro_rules! conformance_cases {
                 the_first_acquisition_sets_the_number_of_permits [StoredPermits Semaphore]
                 each_client_counts_by_its_own_number [Semaphore]
                 waiters_of_two_numbers_are_granted_in_order [Semaphore WakeUps Admin]
-                nothing_is_left_of_a_semaphore [Semaphore Admin]
+                nothing_is_left_of_a_semaphore [Semaphore Admin LeasePerLock]
                 crowds_never_exceed_it [Semaphore]
                 a_semaphore_without_permits_is_refused [Semaphore]
                 several_permits_are_granted_at_once_or_not_at_all [Semaphore SeveralPermits Admin]

@@ -149,7 +149,7 @@ pub(super) async fn waiters_of_two_numbers_are_granted_in_order(world: StoreUnde
     drop((small, next));
 }
 
-/// The number of permits is kept for as long as a permit at most.
+/// The number of permits is kept for as long as a permit at most. (Folders of a store with sessions stay.)
 pub(super) async fn nothing_is_left_of_a_semaphore(world: StoreUnderTest) {
     if world.stores_permits() {
         return;

@@ -122,9 +122,9 @@ impl Refusal {
             return set("min-replicas-to-write", "1").await;
         }
         let (_, directory): (String, String) = cli.query(&["CONFIG", "GET", "dir"]).await;
+        let (_, file): (String, String) = cli.query(&["CONFIG", "GET", "dbfilename"]).await;
         // No file takes the place of a folder that has something in it.
-        std::fs::create_dir_all(format!("{directory}/folder/file")).unwrap();
-        set("dbfilename", "folder").await;
+        std::fs::create_dir_all(format!("{directory}/{file}/something")).unwrap();
         set("save", "3600 1").await;
         cli.query::<String>(&["BGSAVE"]).await;
         let has_failed = async || {

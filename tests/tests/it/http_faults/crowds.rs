@@ -116,8 +116,7 @@ async fn a_caller_beyond_the_waiter_limit_is_refused_at_once() {
     }
     let mut late = world.raw(0).await;
     late.send(&head("/queue/k/0", 0)).await;
-    let refused = late.read_until("\"type\"").await;
-    assert!(refused.contains("lock-overloaded"), "{refused}");
+    late.read_until("lock-overloaded").await;
     held.release().await.unwrap();
     bounded(LONG, async {
         while let Some(status) = clients.join_next().await {

@@ -6,6 +6,24 @@ use lock_tests::Wire;
 
 use crate::http_faults::{asking::head, two_replicas::TwoReplicas};
 
+/// Its body is read before its lock is acquired.
+#[tokio::test]
+async fn clients_that_never_end_their_bodies_hold_no_lock() {
+    let world = TwoReplicas::new(Wire::Native).await;
+    let mut slow = Vec::new();
+    for replica in [0, 1, 0, 1] {
+        let mut client = world.raw(replica).await;
+        client.send(&head("/work/k/0", 1_000)).await;
+        client.send("a").await;
+        slow.push(client);
+    }
+    for replica in [0, 1, 0, 1] {
+        assert_eq!(world.ask(replica, Method::POST, "/work/k/0").await, "done");
+    }
+    drop(slow);
+    world.ends_well(&["k"]).await;
+}
+
 #[tokio::test]
 async fn a_slow_upload_is_cut_short_and_the_next_request_served() {
     let world = TwoReplicas::new(Wire::Native).await;

@@ -38,6 +38,13 @@ struct EndQueue {
     has_run: bool,
 }
 
+impl EndQueue {
+    /// Takes the whole of it, so that the task has it from its beginning.
+    fn after_the_run(mut self) {
+        self.has_run = true;
+    }
+}
+
 impl Drop for EndQueue {
     fn drop(&mut self) {
         if !self.has_run && !std::thread::panicking() {
@@ -60,12 +67,12 @@ impl Driver {
     /// Returns when the connection has ended.
     pub(super) fn run(mut self) -> impl Future<Output = ()> + Send {
         // Outside of the future: a runtime that ends may drop it before it is polled once.
-        let mut end = EndQueue { queue: Arc::clone(&self.queue), has_run: false };
+        let end = EndQueue { queue: Arc::clone(&self.queue), has_run: false };
         async move {
             if let Err(why) = poll_fn(|context| self.poll(context)).await {
                 tracing::debug!(%why, "a connection to Redis has ended");
             }
-            end.has_run = true;
+            end.after_the_run();
         }
     }
 
