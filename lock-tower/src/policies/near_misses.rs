@@ -1,5 +1,4 @@
-//! Rules that seem to be for a route and do not match it: without a word of it their requests would run
-//! without a lock.
+//! Logs rules that seem to be for a route and do not match it: its requests run without their lock.
 
 use lock_policy::__private::{Matcher, PathPattern, Rule};
 

@@ -1,7 +1,7 @@
 //! The semaphores of Redisson's wire that have another number of permits in Redis than this client gives.
 //!
-//! Redisson keeps the number, so the one in Redis counts. A client that set its own would fight with
-//! replicas of another version, so the difference is only reported.
+//! Redisson keeps the number, so the one in Redis counts. A client that set its own would
+//! overwrite that of replicas of another version, and they its own, so the difference is only reported.
 
 use std::collections::BTreeMap;
 

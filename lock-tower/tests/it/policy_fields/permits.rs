@@ -61,7 +61,7 @@ async fn policy_weight() {
     assert_eq!(at_once("permits = 3\nweight = 3", 423).await, 1);
 }
 
-/// How many requests of these plans are at work at once, of two but for these rows.
+/// How many requests of these plans are at work at once: two, unless a row gives another number.
 async fn for_plans(rows: &str, plans: &[&'static str]) -> usize {
     at_once_with(&format!("permits = 2\npermits_for = {rows}"), 423, plans).await
 }
