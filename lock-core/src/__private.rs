@@ -2,17 +2,23 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
+use lock_store::{IntoLockKey, InvalidOptions, LockKey};
+
 pub use lock_key::{KeyPart, KeyWriter, PlaceholderType, ValueError};
 
 use crate::{
     client::{Acquire, LockClientBuilder, MultiGuard, MultiLock, Scope},
     guard::LockGuard,
-    types::{CallSite, IntoLockKey, InvalidOptions, LockKey, LogHash},
+    types::{CallSite, LogHash},
 };
 pub use crate::{
     client::{LockClient, OneOrMany},
+    types::{AcquireError, LockError, LockName},
+};
+pub use lock_store::{
+    Kind, Mode, misleads,
     runtime::{Mutex, RwLock},
-    types::{AcquireError, Kind, LockError, LockName, Mode, misleads, visible},
+    visible,
 };
 
 /// The settings of an attribute.
@@ -139,14 +145,14 @@ pub fn least_remaining(guard: &MultiGuard) -> Option<Duration> {
 /// An error of the layers above.
 #[must_use]
 pub fn invalid_options(why: impl Into<String>) -> InvalidOptions {
-    InvalidOptions(why.into())
+    InvalidOptions::new(why.into())
 }
 
 /// Whether the store failed. If the wait ended before the last try was answered, that shows nothing
 /// about the store: another client may hold the lock.
 #[must_use]
 pub fn store_is_down(error: &AcquireError) -> bool {
-    matches!(error, AcquireError::Unavailable(why) if !why.late)
+    matches!(error, AcquireError::Unavailable(why) if !why.is_late())
 }
 
 /// Returns a client for locks of this process alone, always the same one and with the settings of
@@ -171,7 +177,7 @@ pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode
     if own.iter().any(|(held, _)| held == key) {
         return false;
     }
-    let now = crate::runtime::LeaseInstant::now();
+    let now = lock_store::runtime::LeaseInstant::now();
     engine.schedule.leases_on(key).iter().any(|lease| {
         lease.expire(now);
         let desired = lease.state().desired();

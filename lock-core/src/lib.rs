@@ -21,8 +21,10 @@ mod client;
 mod gate;
 mod guard;
 mod hold;
-mod runtime;
-pub mod store;
+mod operate;
+#[cfg(feature = "redis")]
+mod redis;
+mod report;
 mod types;
 
 #[doc(hidden)]
@@ -35,19 +37,21 @@ pub use client::{
     RedLock, RedLockGuard, RedLockTarget, Scope, Semaphore, SingleLock,
 };
 pub use guard::{LockGuard, LockView, LostSignal};
-pub use hold::LockOrderInversion;
 pub use lock_key::ValueError;
-pub use store::memory::MemoryStore;
-#[cfg(feature = "redis")]
-pub use store::redis::connect::Tls;
+/// What a store of locks implements: the crate `lock-store`.
+pub use lock_store as store;
+pub use lock_store::{
+    ClientInfo, FencingToken, ForcedRelease, IntoLockKey, InvalidOptions, KeyError, KeyPage, Kind,
+    LockKey, MemoryStore, Mode, Unavailable, UnknownKind, Unsupported,
+};
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
-pub use types::ConnectError;
+pub use lock_store::{ConnectError, Tls};
+pub use report::LockOrderInversion;
 pub use types::{
-    AcquireError, Busy, BusyHolder, ClientInfo, ClientStatistics, Deadlock, DowngradeError,
-    EnsureError, FencingToken, ForcedRelease, GrantedEvent, Health, HoldTicket, HolderInfo, HotKey,
-    InspectError, Inspection, IntoLockKey, InvalidOptions, InvalidTicket, KeyError, KeyList,
-    KeyPage, Kind, LeaseState, LockError, LockEvent, LockKey, LockObserver, Lost, LostCause,
-    LostEvent, Mode, ObservedLock, Overloaded, ParkError, RecentEvents, ReconnectedEvent,
-    RefusedEvent, ReleaseError, ReleasedEvent, ResumeError, RoundTrips, ShutdownError, Unavailable,
-    UnknownKind, Unsupported, UpgradeError, WaiterInfo, WorkInfo, WorkOrigin, WrongKind,
+    AcquireError, Busy, BusyHolder, ClientStatistics, Deadlock, DowngradeError, EnsureError,
+    GrantedEvent, Health, HoldTicket, HolderInfo, HotKey, InspectError, Inspection, InvalidTicket,
+    KeyList, LeaseState, LockError, LockEvent, LockObserver, Lost, LostCause, LostEvent,
+    ObservedLock, Overloaded, ParkError, RecentEvents, ReconnectedEvent, RefusedEvent,
+    ReleaseError, ReleasedEvent, ResumeError, RoundTrips, ShutdownError, UpgradeError, WaiterInfo,
+    WorkInfo, WorkOrigin, WrongKind,
 };

@@ -68,7 +68,7 @@ pub use in_memory_directory::in_memory_directory;
 pub use java_program::{JavaProgram, Redisson, class_path};
 pub use kazoo::start_kazoo;
 pub use least_rights::{least_rights, listed_rights};
-pub use lock_core::test_util::{
+pub use lock_conformance::{
     LIMIT, Stopwatch, beat_on_each_processor, bounded, eventually, unless_stalled,
 };
 pub use lock_keys::lock_keys;

@@ -5,7 +5,7 @@ use std::{future::ready, sync::Arc};
 
 use custom_store::TableStore;
 use futures_util::future::BoxFuture;
-use lock_core::test_util::conformance::{self, Feature, Fixture};
+use lock_conformance::{Feature, Fixture};
 use lock_tower::{LockClient, LockClientBuilder, LockKey};
 
 struct Table(Arc<TableStore>);
@@ -28,6 +28,6 @@ impl Fixture for Table {
 
 #[tokio::test]
 async fn the_store_conforms() {
-    let count = conformance::run(async || Table(Arc::default())).await;
+    let count = lock_conformance::run(async || Table(Arc::default())).await;
     assert!(count >= 10, "only {count} cases ran");
 }

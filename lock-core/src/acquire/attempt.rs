@@ -2,13 +2,15 @@
 
 use std::{slice, sync::Arc, time::Duration};
 
+use lock_store::{
+    AcquireCommand, Acquired, AcquiredAll, ReleaseCommand, StoreError, Unavailable, lease,
+    runtime::LeaseInstant,
+};
 use tokio::time::Instant;
 
 use crate::{
     hold::{Hold, Lease, LockRequest, WaitDeadline, share},
-    runtime::LeaseInstant,
-    store::{AcquireCommand, Acquired, AcquiredAll, ReleaseCommand},
-    types::{AcquireError, Overloaded, ParkedHold, ResumeError, StoreError, Unavailable, lease},
+    types::{AcquireError, Overloaded, ParkedHold, ResumeError},
 };
 
 /// How long a waiter's place in line lives unless it is renewed, and how often a waiter renews it.
@@ -275,15 +277,13 @@ impl Lease {
             state.in_line = waits.then_some(request.mode);
             state.may_be_stored(sent_at, request.hold_options.lease);
         }
-        AcquireCommand {
-            yields,
-            place,
-            waited: sent.saturating_duration_since(wait_deadline.started_at),
-            reserved_tokens: handoffs,
-            permits: request.permits,
-            wanted_permits: request.wanted_permits,
-            ..AcquireCommand::new(self.holder(), request.mode, request.hold_options.lease)
-        }
+        let lease = request.hold_options.lease;
+        let mut command = AcquireCommand::new(self.holder(), request.mode, lease);
+        (command.yields, command.place) = (yields, place);
+        command.waited = sent.saturating_duration_since(wait_deadline.started_at);
+        command.reserved_tokens = handoffs;
+        (command.permits, command.wanted_permits) = (request.permits, request.wanted_permits);
+        command
     }
 
     /// Whether a grant of a command sent at `sent` can still be relied upon.
@@ -331,7 +331,8 @@ impl Lease {
     pub(crate) async fn leave_line(&self) {
         let in_line = self.state().in_line;
         let Some(mode) = in_line else { return };
-        let step = ReleaseCommand { holder: self.holder(), mode, holds: 0, in_line: true };
+        let mut step = ReleaseCommand::new(self.holder(), mode, 0);
+        step.in_line = true;
         if self.engine.store.release(step).await.is_ok() {
             self.state().in_line = None;
         }

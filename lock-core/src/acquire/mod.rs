@@ -1,9 +1,6 @@
 //! From a request to its guard: by re-entry of what the scope holds, or by a new acquisition.
 
 mod attempt;
-mod deadlock;
-mod inspect;
-mod long_wait;
 mod reentry;
 mod resume;
 mod wait_loop;
@@ -11,14 +8,14 @@ mod wait_loop;
 use std::{future::Future, pin::pin, slice, sync::Arc};
 
 use futures_util::{TryFutureExt, future::select_all};
+use lock_store::Kind;
 use tokio::sync::MutexGuard;
 
 use crate::{
     guard::LockGuard,
     hold::{ClientInner, Hold, LockRequest, ScopeHolds, ScopeSlot, WaitDeadline},
-    types::{AcquireError, Kind, Lost},
+    types::{AcquireError, Lost},
 };
-pub(crate) use inspect::{hot_keys_of, inspect, inspect_all, snapshot};
 use reentry::reenter;
 pub(crate) use resume::resume;
 
@@ -78,7 +75,14 @@ fn note_order(engine: &ClientInner, requests: &[LockRequest]) {
     if cfg!(debug_assertions) {
         let scope = requests.first().and_then(|request| request.scope.as_ref());
         let held = scope.map(|scope| scope.held(engine.owners.client()));
-        engine.lock_order.note(&held.unwrap_or_default(), requests);
+        let held = held.unwrap_or_default();
+        let anew: Vec<_> = requests
+            .iter()
+            .filter(|request| request.options.in_order)
+            .filter(|request| held.iter().all(|(key, _)| *key != request.key))
+            .map(|request| (request.key.clone(), request.options.site.clone()))
+            .collect();
+        engine.lock_order.note(&held, &anew);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lock_store::{AcquireCommand, Acquired, Kind, Mode, Unavailable, runtime::LeaseInstant};
 use tokio::time::Instant;
 
 use crate::{
@@ -9,9 +10,7 @@ use crate::{
         Hold, LeaseInner, LockRequest, ReconcileOnDrop, Stage, StepPermit, UNCONFIRMED,
         WaitDeadline,
     },
-    runtime::LeaseInstant,
-    store::{AcquireCommand, Acquired},
-    types::{AcquireError, Kind, LostCause, Mode, Unavailable, WrongKind},
+    types::{AcquireError, LostCause, WrongKind},
 };
 
 /// The right to the lease's next step, once the outcome of every earlier step is known: the count that
@@ -89,8 +88,8 @@ pub(crate) async fn reenter(
     };
     // If the reply is lost, the store may count one more than there are guards.
     let reconcile = ReconcileOnDrop(lease);
-    let outermost = AcquireCommand::new(lease.holder(), mode, length);
-    let step = AcquireCommand { holds, yields: false, ..outermost };
+    let mut step = AcquireCommand::new(lease.holder(), mode, length);
+    (step.holds, step.yields) = (holds, false);
     let began = Instant::now();
     let sent = LeaseInstant::of(began);
     let answer = engine.store.acquire(step).await;

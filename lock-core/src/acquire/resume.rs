@@ -2,17 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
+use lock_store::{
+    Holder, RenewCommand, Renewal, StoreError, TransferCommand, Transferred, Unavailable,
+    Unsupported, runtime::LeaseInstant,
+};
+
 use super::{attempt::FirstAttempt, renewed_guard};
 use crate::{
     gate::{Access, EnterResult},
     guard::LockGuard,
     hold::{ClientInner, Hold, Lease, LockRequest, Permit, ScopeHolds, WaitDeadline},
-    runtime::LeaseInstant,
-    store::{Holder, RenewCommand, Renewal, TransferCommand, Transferred},
-    types::{
-        AcquireOptions, HoldTicket, InvalidTicket, ParkedHold, ResumeError, StoreError,
-        Unavailable, Unsupported,
-    },
+    types::{AcquireOptions, HoldTicket, InvalidTicket, ParkedHold, ResumeError},
 };
 
 /// Takes over a parked hold. The ticket is used up by the store, where the owner in it has the hold
@@ -81,8 +81,7 @@ impl Lease {
             *state.remote.of_mut(parked.mode) = 1;
             state.may_be_stored(LeaseInstant::now(), parked.lasts);
         }
-        let from =
-            Holder { kind: parked.kind, key: parked.key.clone(), owner: parked.owner.clone() };
+        let from = Holder::new(parked.kind, parked.key.clone(), parked.owner.clone());
         let command = TransferCommand::new(from, parked.mode, self.owner.clone());
         let unanswered = |why: StoreError| why.held_for(lease.max(parked.lasts));
         match self.engine.store.transfer(command).await.map_err(unanswered)? {
@@ -91,7 +90,7 @@ impl Lease {
         }
         let sent = LeaseInstant::now();
         self.state().may_be_stored(sent, lease);
-        let command = RenewCommand { holder: self.holder(), lease };
+        let command = RenewCommand::new(self.holder(), lease);
         let answers = self.engine.store.renew(parked.mode, vec![command]).await;
         match answers.map_err(unanswered)?.first() {
             Some(Renewal::Renewed) => {}

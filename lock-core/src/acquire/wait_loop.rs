@@ -9,18 +9,15 @@
 
 use std::{pin::pin, slice, sync::Arc, time::Duration};
 
+use lock_store::{Acquired, Unavailable, WakeTopic, WakeupReceiver, runtime::jittered};
 use tokio::time::Instant;
 
-use super::{
-    attempt::{Attempt, AttemptOutcome, FirstAttempt, REFRESH, late},
-    long_wait::{self, LongWait},
-};
+use super::attempt::{Attempt, AttemptOutcome, FirstAttempt, REFRESH, late};
 use crate::{
     gate::{Access, Admission, QueuePlace},
     hold::{ClientInner, Entered, Hold, Lease, LockRequest, WaitDeadline, share},
-    runtime::jittered,
-    store::{Acquired, WakeTopic, WakeupReceiver},
-    types::{AcquireError, Lost, LostCause, Unavailable, WrongKind},
+    operate::{self, LongWait},
+    types::{AcquireError, Lost, LostCause, WrongKind},
 };
 
 /// How much longer than its wait an acquisition waits for the answer to its last try.
@@ -151,7 +148,7 @@ fn stand_in_queue<'a>(
             if let Ok(turn) = LongWait::during(&mut long_wait, admitted).await? {
                 return turn.ok_or(AcquireError::Draining);
             }
-            if long_wait.is_none() && Instant::now() >= long_wait::begins_at(wait_deadline) {
+            if long_wait.is_none() && Instant::now() >= operate::begins_at(wait_deadline) {
                 long_wait = LongWait::begin(engine, request, wait_deadline, None);
             }
             let is_over = wait_deadline.is_over();
@@ -251,14 +248,15 @@ async fn contend(
             // The store may be back within the wait. What it may have granted without an answer is
             // this lease's own: the next attempt is granted it again.
             Err(AcquireError::Unavailable(why))
-                if why.silent && (last.is_some() || waited(engine, requests, wait_deadline)) =>
+                if why.is_silent()
+                    && (last.is_some() || waited(engine, requests, wait_deadline)) =>
             {
                 (last.unwrap_or_default(), Err(why), Instant::now())
             }
             // A newcomer gets the reason at once. One that waited already, here or in this process' queue,
             // waits on.
             Err(AcquireError::Unavailable(why))
-                if why.refuses_writes
+                if why.refuses_writes()
                     && (last.is_some()
                         || wait_deadline.started_at.elapsed()
                             > engine.settings.command_timeout) =>
@@ -309,7 +307,7 @@ async fn contend(
         let due = Instant::now() + look_again + Duration::from_millis(1);
         let mut woken = pin!(listeners.wait(at, &attempt.leases[at], sent, due, deadline));
         if long_wait.is_none() {
-            let long = long_wait::begins_at(&wait_deadline);
+            let long = operate::begins_at(&wait_deadline);
             if tokio::time::timeout_at(long, woken.as_mut()).await.is_err() {
                 let lease = Some(&*attempt.leases[at]);
                 long_wait = LongWait::begin(engine, request, &wait_deadline, lease);

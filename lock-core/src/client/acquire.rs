@@ -1,10 +1,12 @@
 use std::{future::Future, pin::pin, time::Duration};
 
+use lock_store::Kind;
+
 use super::{
     lockable::{Lockable, SingleLock},
     scope::Scope,
 };
-use crate::types::{AcquireError, AcquireOptions, CallSite, Kind, LockError};
+use crate::types::{AcquireError, AcquireOptions, CallSite, LockError};
 
 /// An acquisition that is being prepared: of one lock (from [`LockClient::read`],
 /// [`LockClient::write`] and the like), several at once ([`LockClient::multi_lock`]), a permit of a

@@ -1,13 +1,11 @@
 //! Looking at a lock from outside, and taking it away.
 
+use lock_store::{ForcedRelease, Holds, IntoLockKey, Kind, LockKey, Mode};
+
 use super::{LockClient, scope::Scope};
 use crate::{
-    acquire::{hot_keys_of, inspect, inspect_all, snapshot},
-    store::Holds,
-    types::{
-        ClientStatistics, ForcedRelease, HotKey, InspectError, Inspection, IntoLockKey, Kind,
-        LockKey, Mode, RecentEvents, WrongKind,
-    },
+    operate::{self, hot_keys_of, inspect, inspect_all, snapshot},
+    types::{ClientStatistics, HotKey, InspectError, Inspection, RecentEvents, WrongKind},
 };
 
 impl LockClient {
@@ -111,7 +109,7 @@ impl LockClient {
     /// ```
     #[must_use]
     pub fn hot_keys(&self, limit: usize) -> Vec<HotKey> {
-        self.engine().hot_keys(limit)
+        self.engine().statistics.hot_keys.top(limit)
     }
 
     /// Returns the hot keys of this client and of others, added up: of each client that one of these
@@ -137,7 +135,7 @@ impl LockClient {
     /// Returns what this client has done since it was built. Nothing is sent.
     #[must_use]
     pub fn statistics(&self) -> ClientStatistics {
-        self.engine().statistics()
+        operate::statistics(self.engine())
     }
 
     /// Takes a lock away from its holders, wakes its waiters, and makes the fencing tokens of the

@@ -1,12 +1,12 @@
 //! Which locks there are under a prefix: for operators.
 
-use std::collections::BTreeSet;
+use lock_store::KeyPage;
 
 use super::LockClient;
-use crate::types::{InspectError, KeyList, KeyPage};
-
-/// How many pages a list has at most: on Redis about a million keys.
-const MAX_PAGES: usize = 20;
+use crate::{
+    operate,
+    types::{InspectError, KeyList},
+};
 
 impl LockClient {
     /// Lists the locks whose keys begin with `prefix` (without this client's own
@@ -38,20 +38,7 @@ impl LockClient {
     ///
     /// Nothing is changed in any case.
     pub async fn list(&self, prefix: &str, limit: usize) -> Result<KeyList, InspectError> {
-        let (mut keys, mut complete, mut after) = (BTreeSet::new(), true, None);
-        for _ in 0..MAX_PAGES {
-            // One more than is returned shows whether there are more.
-            let wanted = limit.saturating_sub(keys.len()).saturating_add(1);
-            let page = self.list_page(prefix, after.as_deref(), wanted).await?;
-            keys.extend(page.keys);
-            complete &= page.complete;
-            after = page.next;
-            if after.is_none() || keys.len() > limit {
-                break;
-            }
-        }
-        complete &= after.is_none() && keys.len() <= limit;
-        Ok(KeyList { keys: keys.into_iter().take(limit).collect(), complete })
+        operate::list(self.engine(), prefix, limit).await
     }
 
     /// Lists one page of the locks that [`list`](Self::list) returns: about `limit` of them, at least
@@ -86,7 +73,6 @@ impl LockClient {
         after: Option<&str>,
         limit: usize,
     ) -> Result<KeyPage, InspectError> {
-        let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
-        Ok(self.engine().admin()?.list(prefix, after, limit.max(1)).await?)
+        operate::list_page(self.engine(), prefix, after, limit).await
     }
 }

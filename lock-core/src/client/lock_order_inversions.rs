@@ -1,7 +1,7 @@
 //! Reports contradictory lock orders to the tests of a service.
 
 use super::LockClient;
-use crate::hold::LockOrderInversion;
+use crate::report::LockOrderInversion;
 
 impl LockClient {
     /// Returns the pairs of places in the program that acquired locks of this client in opposite

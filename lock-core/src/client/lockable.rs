@@ -3,16 +3,14 @@
 use std::{fmt, future::Future, time::Duration};
 
 use lock_key::MAX_PERMITS;
+use lock_store::{InvalidOptions, KeyError, Kind, LockKey, Mode, Unsupported};
 
 use super::{LockClient, scope::Scope};
 use crate::{
     acquire,
     guard::LockGuard,
     hold::{LockRequest, WaitDeadline},
-    types::{
-        AcquireError, AcquireOptions, InvalidOptions, KeyError, Kind, LockKey, Lost, Mode,
-        Unsupported, check_hold_options,
-    },
+    types::{AcquireError, AcquireOptions, Lost, check_hold_options},
 };
 
 /// What an [`Acquire`](crate::Acquire) can acquire. Other crates cannot implement it.
@@ -65,17 +63,17 @@ impl SingleLock {
         let (kind, mode) = (self.kind, self.mode);
         if !kind.supports(mode) {
             let why = format!("a {kind} lock has no {mode} mode: write it, or use read_write");
-            return Err(InvalidOptions(why).into());
+            return Err(InvalidOptions::new(why).into());
         }
         if kind == Kind::Semaphore && self.permits == 0 {
             let why =
                 "a semaphore without permits, which would never be granted: give their number";
-            return Err(InvalidOptions(why.to_owned()).into());
+            return Err(InvalidOptions::new(why.to_owned()).into());
         }
         if kind == Kind::Semaphore && self.permits > MAX_PERMITS {
             let why =
                 format!("a semaphore of {} permits: it has at most {MAX_PERMITS}", self.permits);
-            return Err(InvalidOptions(why).into());
+            return Err(InvalidOptions::new(why).into());
         }
         if kind == Kind::Semaphore && !(1..=self.permits).contains(&self.wanted_permits) {
             let why = format!(
@@ -83,7 +81,7 @@ impl SingleLock {
                  there are, which is never granted otherwise",
                 self.wanted_permits, self.permits
             );
-            return Err(InvalidOptions(why).into());
+            return Err(InvalidOptions::new(why).into());
         }
         let hold_options = options.hold_options(&self.client.engine().settings);
         check_hold_options(&options, &hold_options)?;

@@ -1,5 +1,7 @@
 //! What a client can acquire: one method per kind of lock.
 
+use lock_store::{IntoLockKey, Kind, Mode};
+
 use super::{
     LockClient,
     acquire::Acquire,
@@ -7,7 +9,6 @@ use super::{
     multi_lock::{Member, MultiLock},
     semaphore::Semaphore,
 };
-use crate::types::{IntoLockKey, Kind, Mode};
 
 impl LockClient {
     /// Prepares to acquire the read lock on `key`: shared with other readers, never with a writer.

@@ -19,9 +19,9 @@ use std::{
     time::Duration,
 };
 
-#[cfg(any(feature = "redis", feature = "zookeeper"))]
-use crate::types::ConnectError;
 use lock_key::MAX_DURATION;
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+use lock_store::ConnectError;
 use tokio::time::Instant;
 
 use crate::{

@@ -6,6 +6,7 @@ use futures_util::{
     FutureExt, TryFutureExt,
     future::{Either, join_all, select_all, try_join_all},
 };
+use lock_store::{FencingToken, InvalidOptions, LockKey};
 
 use super::{
     LockClient,
@@ -19,10 +20,7 @@ use crate::{
     acquire,
     guard::{LockGuard, LockView, run_while_held},
     hold::WaitDeadline,
-    types::{
-        AcquireError, AcquireOptions, EnsureError, FencingToken, InvalidOptions, LockKey, Lost,
-        ReleaseError,
-    },
+    types::{AcquireError, AcquireOptions, EnsureError, Lost, ReleaseError},
 };
 
 /// One of the locks of a [multi-lock](LockClient::multi_lock): made from the [`Acquire`] of a
@@ -63,7 +61,7 @@ impl MultiLock {
     ) -> Result<Vec<Group>, AcquireError> {
         if self.members.is_empty() {
             let why = "a multi-lock without members locks nothing";
-            return Err(InvalidOptions(why.to_owned()).into());
+            return Err(InvalidOptions::new(why.to_owned()).into());
         }
         let mut groups: Vec<Group> = Vec::with_capacity(1);
         for member in self.members {
@@ -79,7 +77,7 @@ impl MultiLock {
             requests.sort_by(|one, other| one.key.cmp(&other.key));
             if let Some(twice) = requests.windows(2).find(|pair| pair[0].key == pair[1].key) {
                 let why = format!("a multi-lock names \"{}\" twice", twice[0].key);
-                return Err(InvalidOptions(why).into());
+                return Err(InvalidOptions::new(why).into());
             }
         }
         Ok(groups)

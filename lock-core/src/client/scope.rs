@@ -1,10 +1,9 @@
 use std::{fmt, future::Future, sync::Arc};
 
+use lock_store::{IntoLockKey, Mode};
+
 use super::{LockClient, acquire::Acquire};
-use crate::{
-    hold::ScopeHolds,
-    types::{IntoLockKey, Mode, WorkOrigin},
-};
+use crate::{hold::ScopeHolds, types::WorkOrigin};
 
 tokio::task_local! {
     static AMBIENT: Scope;
@@ -117,7 +116,7 @@ impl fmt::Debug for Scope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::LockKey;
+    use lock_store::LockKey;
 
     #[tokio::test(start_paused = true)]
     async fn a_place_is_kept_only_while_needed() {

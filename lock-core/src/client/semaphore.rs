@@ -2,6 +2,8 @@
 
 use std::{future::Future, time::Duration};
 
+use lock_store::{KeyError, Kind, LockKey, Mode};
+
 use super::{
     LockClient,
     acquire::Acquire,
@@ -11,8 +13,7 @@ use super::{
 use crate::{
     guard::{LockGuard, LostSignal},
     types::{
-        AcquireError, AcquireOptions, EnsureError, InspectError, KeyError, Kind, LockKey, Lost,
-        Mode, ReleaseError, WrongKind,
+        AcquireError, AcquireOptions, EnsureError, InspectError, Lost, ReleaseError, WrongKind,
     },
 };
 

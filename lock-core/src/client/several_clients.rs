@@ -7,12 +7,13 @@
 
 use std::time::Duration;
 
+use lock_store::runtime::jittered;
+
 use super::LockClient;
 use crate::{
     acquire,
     guard::LockGuard,
     hold::{LockRequest, WaitDeadline},
-    runtime::jittered,
     types::AcquireError,
 };
 

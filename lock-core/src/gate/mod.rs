@@ -24,12 +24,9 @@ use std::{
 };
 
 use foldhash::fast::RandomState;
+use lock_store::{Kind, LockKey, Mode, runtime::Mutex};
 use tokio::{sync::oneshot, time::Instant};
 
-use crate::{
-    runtime::Mutex,
-    types::{Kind, LockKey, Mode},
-};
 use key_state::{KeyState, Waiter};
 pub(crate) use permit::{Permit, QueuePlace};
 use waiter_limit::WaiterLimit;

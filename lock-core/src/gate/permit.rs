@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use lock_store::LockKey;
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{Access, Admission, Gate, Tenant, waiter_limit::WaiterSlot};
-use crate::types::{LockKey, Overloaded};
+use crate::types::Overloaded;
 
 /// A place in a key's queue; dropping it gives it up.
 #[derive(Debug)]

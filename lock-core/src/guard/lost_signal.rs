@@ -7,8 +7,9 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
+use lock_store::runtime::lease_clock;
 
-use crate::{hold::Hold, runtime::lease_clock, types::Lost};
+use crate::{hold::Hold, types::Lost};
 
 /// Resolves when a lock is lost, before the store can grant it to another owner.
 ///

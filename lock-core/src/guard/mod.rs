@@ -5,12 +5,13 @@ mod view;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
+use lock_store::{FencingToken, LockKey, Mode, runtime::LeaseInstant};
+
 use crate::{
     hold::Hold,
-    runtime::LeaseInstant,
     types::{
-        DowngradeError, EnsureError, FencingToken, HoldTicket, LeaseState, LockKey, Lost, Mode,
-        ParkError, ReleaseError, UpgradeError,
+        DowngradeError, EnsureError, HoldTicket, LeaseState, Lost, ParkError, ReleaseError,
+        UpgradeError,
     },
 };
 

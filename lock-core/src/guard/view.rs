@@ -8,11 +8,12 @@ use std::{
 };
 
 use futures_util::poll;
+use lock_store::{FencingToken, Kind, LockKey, Mode};
 
 use super::lost_signal::LostSignal;
 use crate::{
     hold::Hold,
-    types::{EnsureError, FencingToken, HoldTicket, Kind, LockKey, Lost, Mode, ParkError},
+    types::{EnsureError, HoldTicket, Lost, ParkError},
 };
 
 /// A view of a lock that another guard holds. It does not keep the lock held.

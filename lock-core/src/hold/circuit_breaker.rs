@@ -11,11 +11,12 @@ use std::{
     time::Duration,
 };
 
-use super::{client_inner::ClientInner, request::LockRequest};
-use crate::{
+use lock_store::{
+    LockKey, Unavailable,
     runtime::{LeaseInstant, Mutex},
-    types::{LockKey, Unavailable},
 };
+
+use super::{client_inner::ClientInner, request::LockRequest};
 
 /// Between two probes of a shard.
 const PROBE: Duration = Duration::from_millis(250);

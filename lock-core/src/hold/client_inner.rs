@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use lock_store::{Holds, LockStore, Owners, StoreAdmin, StoreError, Unsupported, runtime::Tasks};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -15,17 +16,12 @@ use super::{
     Gate, Permit,
     circuit_breaker::Breaker,
     lease::Lease,
-    lock_order::LockOrder,
-    recent_events::EventLog,
     reconcile::{self, ReconcileQueue},
     renewal::{self, Schedule},
-    statistics::Statistics,
-    work_log::{self, WorkLog},
 };
 use crate::{
-    runtime::Tasks,
-    store::{Holds, LockStore, StoreAdmin},
-    types::{AcquireError, ClientConfig, Owners, StoreError, Unsupported},
+    report::{self, EventLog, LockOrder, Statistics, WorkLog},
+    types::{AcquireError, ClientConfig},
 };
 
 #[derive(Debug)]
@@ -69,7 +65,7 @@ impl ClientInner {
         let (kept_in, ended) = (Arc::clone(&store), CancellationToken::new());
         let ends = ended.clone();
         tasks.spawn_task_of(&work_log, move |log| {
-            work_log::work(log, Arc::clone(&kept_in), ends.clone())
+            report::work(log, Arc::clone(&kept_in), ends.clone())
         });
         Arc::new(Self {
             owners,

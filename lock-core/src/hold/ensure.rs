@@ -3,12 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use lock_key::MAX_DURATION;
+use lock_store::{Unavailable, lease, runtime::LeaseInstant};
 
 use super::{Hold, UNCONFIRMED, renewal};
-use crate::{
-    runtime::LeaseInstant,
-    types::{EnsureError, LeaseState, Lost, Unavailable, lease},
-};
+use crate::types::{EnsureError, LeaseState, Lost};
 
 impl Hold {
     /// For how long it may be relied upon if nothing is renewed any more.

@@ -13,6 +13,10 @@ use std::{
     sync::{Arc, MutexGuard, atomic::Ordering},
 };
 
+use lock_store::{
+    FencingToken, Holder, Kind, LockKey, OwnerId,
+    runtime::{LeaseInstant, Mutex},
+};
 use tokio::sync::Notify;
 
 use super::{
@@ -22,11 +26,7 @@ use super::{
     request::LockRequest,
     state::{LeaseInner, Next, Stage},
 };
-use crate::{
-    runtime::{LeaseInstant, Mutex},
-    store::Holder,
-    types::{FencingToken, Kind, LockKey, LostCause, OwnerId},
-};
+use crate::types::LostCause;
 
 pub(crate) struct Lease {
     pub(crate) engine: Arc<ClientInner>,
@@ -109,7 +109,7 @@ impl Lease {
     }
 
     pub(crate) fn holder(&self) -> Holder {
-        Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
+        Holder::new(self.kind, self.key.clone(), self.owner.clone())
     }
 
     pub(crate) fn announce(&self) {

@@ -13,13 +13,9 @@ use std::{
 };
 
 use futures_util::poll;
+use lock_store::{Kind, LeaveCommand, LockKey, Mode, runtime::LeaseInstant};
 
 use super::{lease::StepPermit, reconcile::PendingRelease, state::LeaseInner};
-use crate::{
-    runtime::LeaseInstant,
-    store::LeaveCommand,
-    types::{Kind, LockKey, Mode},
-};
 
 /// A line in the store.
 type Line = (Kind, LockKey);

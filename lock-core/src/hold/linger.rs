@@ -7,12 +7,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use lock_store::{Holds, Mode, runtime::LeaseInstant};
+
 use super::{
     Hold, HoldEnd,
     renewal::Schedule,
     state::{LeaseInner, Next, Stage},
 };
-use crate::{runtime::LeaseInstant, store::Holds, types::Mode};
 
 /// Counts of guards that were dropped, by the time at which they are given up.
 #[derive(Debug, Default)]

@@ -10,6 +10,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use lock_store::{FencingToken, Kind, lease, runtime::LeaseInstant};
 use tokio::time::Instant;
 
 use super::{
@@ -20,8 +21,7 @@ use super::{
 };
 use crate::{
     gate::{Access, HandoffKey, Tenant},
-    runtime::LeaseInstant,
-    types::{FencingToken, Kind, MAX_LOCAL_HANDOFFS, lease},
+    types::MAX_LOCAL_HANDOFFS,
 };
 
 /// After hand-offs this process pauses for their duration divided by this, before it tries for the

@@ -8,49 +8,46 @@
 mod circuit_breaker;
 mod client_inner;
 mod ensure;
-pub(crate) mod hot_keys;
 mod lease;
 mod leavers;
 mod linger;
 mod local_handoff;
-mod lock_order;
 mod mode_change;
 mod observed;
 mod park;
-mod recent_events;
 mod reconcile;
 mod renewal;
 mod request;
 mod scope_holds;
 mod shared_read;
 mod state;
-mod statistics;
 mod taken;
-mod work_log;
+mod work;
 
 use std::{
     sync::{Arc, MutexGuard, OnceLock, Weak},
     time::Duration,
 };
 
+use lock_store::{
+    FencingToken, Holds, Mode, Unavailable, WakeTopic,
+    runtime::{LeaseInstant, Mutex},
+};
 use tokio::sync::watch;
 use tracing::field::display;
 
 use crate::{
     gate,
-    runtime::{LeaseInstant, Mutex},
-    store::{Holds, WakeTopic},
-    types::{CallSite, FencingToken, LockName, Lost, LostCause, Mode, ReleaseError, Unavailable},
+    types::{CallSite, LockName, Lost, LostCause, ReleaseError},
 };
 pub(crate) use client_inner::ClientInner;
 pub(crate) use lease::{Lease, ReconcileOnDrop, StepPermit};
-pub use lock_order::LockOrderInversion;
 pub(crate) use mode_change::UNCONFIRMED;
 pub(crate) use request::{Entered, LockRequest, WaitDeadline};
 pub(crate) use scope_holds::{ScopeHolds, ScopeSlot};
 pub(crate) use shared_read::share;
 pub(crate) use state::{LeaseInner, Next, Stage};
-pub(crate) use work_log::WaitRecord;
+pub(crate) use work::WaitRecord;
 
 /// The gate and the permits of leases.
 pub(crate) type Gate = gate::Gate<Lease>;

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
+use lock_store::{ConvertCommand, Downgraded, Holds, Unavailable, Upgraded, runtime::LeaseInstant};
+
 use super::{
     Hold, Permit,
     lease::{Lease, ReconcileOnDrop},
     state::LeaseInner,
 };
-use crate::{
-    runtime::LeaseInstant,
-    store::{ConvertCommand, Downgraded, Holds, Upgraded},
-    types::{DowngradeError, Lost, LostCause, Unavailable, UpgradeError},
-};
+use crate::types::{DowngradeError, Lost, LostCause, UpgradeError};
 
 pub(crate) const UNCONFIRMED: &str = "an earlier step of the hold is not confirmed yet";
 
@@ -50,7 +48,7 @@ impl Hold {
             (after, state.length)
         };
         let _reconcile = ReconcileOnDrop(lease);
-        let step = ConvertCommand { holder: lease.holder(), after, lease: length };
+        let step = ConvertCommand::new(lease.holder(), after, length);
         let sent = LeaseInstant::now();
         let answer = lease.engine.store.upgrade(step).await.map_err(|why| why.held_for(length))?;
         self.upgraded(answer, after, sent)
@@ -132,7 +130,7 @@ impl Hold {
             (after, state.length)
         };
         let _reconcile = ReconcileOnDrop(lease);
-        let step = ConvertCommand { holder: lease.holder(), after, lease: length };
+        let step = ConvertCommand::new(lease.holder(), after, length);
         let sent = LeaseInstant::now();
         let answer =
             lease.engine.store.downgrade(step).await.map_err(|why| why.held_for(length))?;

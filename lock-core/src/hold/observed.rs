@@ -1,11 +1,10 @@
 //! Reports the events of locks to the client's observer.
 
+use lock_store::runtime::LeaseInstant;
+
 use super::{ClientInner, Hold, LockRequest, WaitDeadline};
-use crate::{
-    runtime::LeaseInstant,
-    types::{
-        AcquireError, GrantedEvent, LostCause, LostEvent, ObservedLock, RefusedEvent, ReleasedEvent,
-    },
+use crate::types::{
+    AcquireError, GrantedEvent, LostCause, LostEvent, ObservedLock, RefusedEvent, ReleasedEvent,
 };
 
 impl LockRequest {

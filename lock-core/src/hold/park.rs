@@ -2,18 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
+use lock_store::{
+    FencingToken, Holds, Kind, Mode, RenewCommand, Renewal, Unavailable, Unsupported,
+    runtime::LeaseInstant,
+};
+
 use super::{
     Hold, HoldEnd, StepPermit, UNCONFIRMED,
     state::{LeaseInner, Next, Stage},
 };
-use crate::{
-    runtime::LeaseInstant,
-    store::{Holds, RenewCommand, Renewal},
-    types::{
-        FencingToken, HoldTicket, Kind, LostCause, Mode, ParkError, ParkedHold, Unavailable,
-        Unsupported, check_lease,
-    },
-};
+use crate::types::{HoldTicket, LostCause, ParkError, ParkedHold, check_lease};
 
 impl Hold {
     /// Gives the hold the lease `length`, ends it here and leaves it in the store. After an error
@@ -35,7 +33,7 @@ impl Hold {
         let mode = self.only_mode(&lease.state())?;
         let sent = LeaseInstant::now();
         lease.state().may_be_stored(sent, length);
-        let command = RenewCommand { holder: lease.holder(), lease: length };
+        let command = RenewCommand::new(lease.holder(), length);
         let answers = engine.store.renew(mode, vec![command]).await?;
         match answers.first() {
             Some(Renewal::Renewed) => {}

@@ -16,6 +16,10 @@ use std::{
 };
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use lock_store::{
+    ConvertCommand, Downgraded, Holds, Mode, ReleaseCommand, Released, Unavailable,
+    runtime::{Backoff, LeaseInstant, Mutex},
+};
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
@@ -23,11 +27,7 @@ use super::{
     leavers::{Group, Leavers},
     state::{LeaseInner, Stage},
 };
-use crate::{
-    runtime::{Backoff, LeaseInstant, Mutex},
-    store::{ConvertCommand, Downgraded, Holds, ReleaseCommand, Released},
-    types::{LostCause, Mode, Unavailable},
-};
+use crate::types::LostCause;
 
 /// Releases in flight at once: enough to fill a connection, few enough to bound its memory.
 /// Releases that failed and are retried later do not count: otherwise an unreachable shard would
@@ -173,7 +173,7 @@ impl PendingRelease {
     /// The store did not answer what was sent at `sent`. Returns whether nothing of the lease can be
     /// left in the store by now.
     pub(super) fn failed(&self, lease: &Lease, why: Unavailable, sent: LeaseInstant) -> bool {
-        if why.silent {
+        if why.is_silent() {
             lease.engine.open_breaker(&lease.key, sent);
         }
         let is_over = {
@@ -292,7 +292,7 @@ impl ReconcileStep {
         after: Holds,
     ) -> Result<bool, Unavailable> {
         let length = lease.state().length;
-        let step = ConvertCommand { holder: lease.holder(), after, lease: length };
+        let step = ConvertCommand::new(lease.holder(), after, length);
         let answer = lease.engine.store.downgrade(step).await?;
         if answer == Downgraded::Lost {
             lease.state().has(after);
@@ -317,7 +317,8 @@ impl ReconcileStep {
             let confirmed = state.confirmed.of_mut(mode);
             std::mem::replace(confirmed, (*confirmed).min(holds)) > holds || holds > 0
         };
-        let step = ReleaseCommand { holder: lease.holder(), mode, holds, in_line };
+        let mut step = ReleaseCommand::new(lease.holder(), mode, holds);
+        step.in_line = in_line;
         let began = Instant::now();
         let answer = lease.engine.store.release(step).await;
         lease.engine.statistics.release.add(began, Instant::now());

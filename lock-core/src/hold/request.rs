@@ -6,13 +6,13 @@ use std::{
 };
 
 use lock_key::MAX_DURATION;
+use lock_store::{Kind, LockKey, Mode, runtime::LeaseInstant};
 use tokio::time::Instant;
 
 use super::ScopeHolds;
 use crate::{
     gate::{Access, EnterResult, Gate, HandoffKey, Permit, QueuePlace, Tenant},
-    runtime::LeaseInstant,
-    types::{AcquireError, AcquireOptions, Busy, HoldOptions, Kind, LockKey, Mode, Overloaded},
+    types::{AcquireError, AcquireOptions, Busy, HoldOptions, Overloaded},
 };
 
 /// One lock that is not granted yet.

@@ -6,11 +6,10 @@ use std::{
     time::SystemTime,
 };
 
+use lock_store::{ClientId, LockKey, Mode, runtime::Mutex};
+
 use super::Hold;
-use crate::{
-    runtime::Mutex,
-    types::{CallSite, ClientId, LockKey, Mode, WorkOrigin},
-};
+use crate::types::{CallSite, WorkOrigin};
 
 /// The live holds of a scope.
 #[derive(Debug, Default)]

@@ -14,6 +14,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use lock_store::{Kind, Mode, runtime::LeaseInstant};
 use tokio::time::Instant;
 
 use super::{
@@ -22,10 +23,7 @@ use super::{
     request::{LockRequest, WaitDeadline},
     state::{LeaseInner, Next, Stage},
 };
-use crate::{
-    runtime::LeaseInstant,
-    types::{AcquireError, Kind, MAX_SHARED_READERS, Mode},
-};
+use crate::types::{AcquireError, MAX_SHARED_READERS};
 
 /// The state by which a lease is shared.
 #[derive(Debug, Default)]

@@ -5,15 +5,15 @@ use std::{
     time::Duration,
 };
 
+use lock_store::{FencingToken, Holds, Kind, Mode, Unavailable, lease, runtime::LeaseInstant};
+
 use super::{
     Arrival, Hold, Permit, lease::Lease, local_handoff::HandoffBudget, renewal::ScheduleKey,
     request::LockRequest, shared_read::SharedRead,
 };
 use crate::{
     gate::HandoffKey,
-    runtime::LeaseInstant,
-    store::Holds,
-    types::{FencingToken, Kind, LeaseState, LostCause, Mode, Unavailable, lease},
+    types::{LeaseState, LostCause},
 };
 
 /// The stages of a lease. It moves down this list, except that a hand-off leads back to `Held`.

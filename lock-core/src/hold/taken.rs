@@ -10,8 +10,9 @@ use std::{
     time::Duration,
 };
 
+use lock_store::{WakeTopic, WakeupReceiver};
+
 use super::{ClientInner, renewal::Schedule};
-use crate::store::{WakeTopic, WakeupReceiver};
 
 /// An operator may take many locks away, one after the other.
 const GATHER: Duration = Duration::from_millis(5);

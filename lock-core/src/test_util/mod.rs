@@ -1,43 +1,56 @@
-//! Support for tests of this workspace and of stores: the cases that every store must pass, a store
-//! over a link that loses answers, the commands of a store one by one, and arbitrary input from a
-//! server. Only with the feature `test-util`, and without any promise of stability.
+//! Support for tests of this workspace, such as the crate `lock-conformance`: the commands of a store one
+//! by one, the scripts, and arbitrary input from a server. Only with the feature `test-util`, and
+//! without any promise of stability.
 #![allow(
     clippy::missing_panics_doc,
     reason = "a harness fails a test by panicking: allowed once, here"
 )]
 
-pub mod conformance;
-mod eventually;
-mod faulty_store;
 #[cfg(feature = "redis")]
 mod script_calls;
-mod stopwatch;
 mod store_probe;
 #[cfg(feature = "redis")]
 pub mod untrusted_input;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-pub use crate::runtime::lease_clock::suspend;
+use lock_store::{InvalidOptions, LockKey, LockStore, OwnerId, lease};
+
 #[cfg(feature = "redis")]
-pub use crate::store::redis::{
+pub use crate::redis::{
     native::NATIVE_SCRIPTS,
     protocol::ScriptText,
     redisson::{SCRIPTS, SHARDED_SCRIPTS},
 };
-pub use eventually::{LIMIT, bounded, eventually};
-pub use faulty_store::{CommandKind, ConstantFaults, Delivery, FaultPlan, client as scripted};
+pub use lock_store::runtime::lease_clock::suspend;
 #[cfg(feature = "redis")]
 pub use script_calls::{PlainCall, ScriptCaller};
-pub use stopwatch::{Stopwatch, beat_on_each_processor, unless_stalled};
 pub use store_probe::{
     Answer, Ask, ProbedHolder, ProbedLock, Step, StepOwner, StoreProbe, Unanswered,
 };
 
 use crate::{
-    client::{LockClient, RedLock},
-    types::{InvalidOptions, LockKey, LostCause, lease},
+    client::{LockClient, LockClientBuilder, RedLock},
+    types::LostCause,
 };
+
+/// Returns how long a command may take.
+#[must_use]
+pub fn command_timeout(builder: &LockClientBuilder) -> Duration {
+    builder.settings().command_timeout
+}
+
+/// Returns the store of a client.
+#[must_use]
+pub fn store_of(client: &LockClient) -> Arc<dyn LockStore> {
+    Arc::clone(&client.engine().store)
+}
+
+/// Returns an owner for the next outermost acquisition of a client.
+#[must_use]
+pub fn next_owner(client: &LockClient) -> OwnerId {
+    client.engine().owners.next()
+}
 
 /// Returns for how long a lease is relied upon after its command was sent.
 #[must_use]

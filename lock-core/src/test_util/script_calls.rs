@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
+use lock_store::{
+    ClientId, ConvertCommand, FencingToken, Holder, Holds, Kind, LeaveCommand, LockKey, Mode,
+    OwnerId, ReleaseCommand, RenewCommand, TransferCommand,
+};
+
 use super::store_probe::{Ask, Step};
-use crate::{
-    store::{
-        ConvertCommand, Holder, Holds, LeaveCommand, ReleaseCommand, RenewCommand, TransferCommand,
-        redis::{
-            native::NativeWire,
-            protocol::{ReplyReader, ScriptCall, Wire},
-            redisson::RedissonWire,
-        },
-    },
-    types::{ClientId, FencingToken, Kind, LockKey, Mode, OwnerId},
+use crate::redis::{
+    native::NativeWire,
+    protocol::{ReplyReader, ScriptCall, Wire},
+    redisson::RedissonWire,
 };
 
 /// A call of a script as a server receives it.
@@ -78,14 +77,16 @@ impl ScriptCaller {
         let call = match step {
             Step::Acquire(ask) => steps.acquire(&ask.by(holder)),
             Step::Release { mode, holds, in_line } => {
-                steps.release(&ReleaseCommand { holder, mode, holds, in_line })
+                let mut command = ReleaseCommand::new(holder, mode, holds);
+                command.in_line = in_line;
+                steps.release(&command)
             }
-            Step::Renew { mode, lease } => steps.renew(mode, &[RenewCommand { holder, lease }]),
+            Step::Renew { mode, lease } => steps.renew(mode, &[RenewCommand::new(holder, lease)]),
             Step::Upgrade { reads, writes, lease } => {
-                steps.upgrade(&ConvertCommand { holder, after: after(reads, writes), lease })
+                steps.upgrade(&ConvertCommand::new(holder, after(reads, writes), lease))
             }
             Step::Downgrade { reads, writes, lease } => {
-                steps.downgrade(&ConvertCommand { holder, after: after(reads, writes), lease })
+                steps.downgrade(&ConvertCommand::new(holder, after(reads, writes), lease))
             }
             Step::FreePermits { permits } => steps.free_permits(&self.key, permits),
             Step::SetPermits { permits } => {
@@ -110,7 +111,7 @@ impl ScriptCaller {
     #[must_use]
     pub fn release_free(&self, mode: Mode) -> PlainCall {
         let wire = self.native.as_ref().expect("BUG: a caller on the native wire");
-        let step = ReleaseCommand { holder: self.holder(), mode, holds: 0, in_line: false };
+        let step = ReleaseCommand::new(self.holder(), mode, 0);
         let mut call = wire.release_free(std::iter::once(&step));
         let value = std::mem::take(&mut call.nonce);
         plain(call, &value)
@@ -158,7 +159,7 @@ impl ScriptCaller {
     }
 
     fn holder(&self) -> Holder {
-        Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
+        Holder::new(self.kind, self.key.clone(), self.owner.clone())
     }
 }
 

@@ -3,15 +3,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{
-    client::LockClient,
-    hold::ClientInner,
-    store::{
-        AcquireCommand, Acquired, ConvertCommand, Downgraded, Holder, Holds, ReleaseCommand,
-        Released, RenewCommand, Renewal, StoreAdmin, Upgraded, WakeTopic, WakeupReceiver,
-    },
-    types::{Kind, LockKey, Mode, OwnerId, StoreError, Unavailable},
+use lock_store::{
+    AcquireCommand, Acquired, ConvertCommand, Downgraded, Holder, Holds, Kind, LockKey, Mode,
+    OwnerId, ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreError, Unavailable,
+    Upgraded, WakeTopic, WakeupReceiver,
 };
+
+use crate::{client::LockClient, hold::ClientInner};
 
 /// One owner on one key, with a subscription to its wake-ups.
 #[derive(Debug)]
@@ -32,7 +30,7 @@ impl StepOwner {
     /// How many wake-ups it has received.
     #[must_use]
     pub fn told(&self) -> u64 {
-        self.ears.0.borrow().count
+        self.ears.state().count
     }
 
     /// Waits until every later wake-up is received.
@@ -41,7 +39,7 @@ impl StepOwner {
     }
 
     fn holder(&self) -> Holder {
-        Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
+        Holder::new(self.kind, self.key.clone(), self.owner.clone())
     }
 }
 
@@ -163,7 +161,7 @@ impl StoreProbe {
             _ => self.0.owners.next(),
         };
         let (key, store) = (key.clone(), &self.0.store);
-        let holder = Holder { kind, key: key.clone(), owner: owner.clone() };
+        let holder = Holder::new(kind, key.clone(), owner.clone());
         let ears = store.wakeups(WakeTopic::Turn(holder));
         StepOwner { kind, key, owner, ears }
     }
@@ -179,15 +177,14 @@ impl StoreProbe {
     /// The store did not answer: the command may have been executed.
     pub async fn take(&self, who: &StepOwner, step: Step) -> Result<Answer, Unanswered> {
         let (store, holder) = (&self.0.store, who.holder());
-        let convert = |reads, writes, lease| ConvertCommand {
-            holder: who.holder(),
-            after: Holds { read: reads, write: writes },
-            lease,
+        let convert = |reads, writes, lease| {
+            ConvertCommand::new(who.holder(), Holds { read: reads, write: writes }, lease)
         };
         Ok(match step {
             Step::Acquire(ask) => acquired(store.acquire(ask.by(holder)).await?),
             Step::Release { mode, holds, in_line } => {
-                let step = ReleaseCommand { holder, mode, holds, in_line };
+                let mut step = ReleaseCommand::new(holder, mode, holds);
+                step.in_line = in_line;
                 match store.release(step).await? {
                     Released::Freed => Answer::Freed,
                     Released::StillHeld => Answer::StillHeld,
@@ -195,7 +192,7 @@ impl StoreProbe {
                 }
             }
             Step::Renew { mode, lease } => {
-                let renewed = store.renew(mode, vec![RenewCommand { holder, lease }]).await?;
+                let renewed = store.renew(mode, vec![RenewCommand::new(holder, lease)]).await?;
                 match renewed.first() {
                     Some(Renewal::Renewed) => Answer::Done,
                     Some(Renewal::Lost) => Answer::Lost,
@@ -261,22 +258,13 @@ impl StoreProbe {
 
 impl Ask {
     /// The request of this owner.
-    pub(crate) fn by(self, Holder { kind, key, owner }: Holder) -> AcquireCommand {
+    pub(crate) fn by(self, holder: Holder) -> AcquireCommand {
         let Self { mode, holds, lease, yields, place, waited, permits, wanted_permits } = self;
-        AcquireCommand {
-            kind,
-            key,
-            owner,
-            mode,
-            holds,
-            lease,
-            yields,
-            place,
-            waited,
-            reserved_tokens: 0,
-            permits,
-            wanted_permits,
-        }
+        let mut command = AcquireCommand::new(holder, mode, lease);
+        (command.holds, command.yields, command.place) = (holds, yields, place);
+        (command.waited, command.permits) = (waited, permits);
+        command.wanted_permits = wanted_permits;
+        command
     }
 }
 

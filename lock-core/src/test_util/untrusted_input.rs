@@ -4,11 +4,11 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::FutureExt;
+use lock_store::LockKey;
 use redis::{Parser, PushInfo, Value, parse_redis_value};
 
 use crate::{
-    hold::hot_keys::sum,
-    store::redis::{
+    redis::{
         cluster,
         connect::{Endpoint, RedisOptions, Server, Url},
         connection::{ConnectionId, MissingRights, client_name},
@@ -17,7 +17,8 @@ use crate::{
         pubsub::{ChannelFilter, Channels, Subscriber},
         redisson::{LockNames, RedissonWire},
     },
-    types::{HotKey, LockKey, WorkInfo},
+    report::sum,
+    types::{HotKey, WorkInfo},
 };
 
 /// The result of decoding a reply.
@@ -39,14 +40,14 @@ pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
     let reply = Reply::new(value);
     let _ = (reply.released(), reply.renewed(), reply.downgraded(), reply.standing());
     let _ = (reply.forced(), reply.requested(), reply.free_permits(7), reply.permits_in_store());
-    if let Ok(crate::store::AcquiredAll::Refused { at, .. }) = reply.acquired_all(1) {
+    if let Ok(lock_store::AcquiredAll::Refused { at, .. }) = reply.acquired_all(1) {
         assert_eq!(at, 0, "the number of a lock that was not requested");
     }
     let granted = [
         reply.is_grant(),
-        matches!(reply.acquired(), Ok(crate::store::Acquired::Granted(_))),
-        matches!(reply.upgraded(), Ok(crate::store::Upgraded::Granted(_))),
-        matches!(reply.acquired_all(1), Ok(crate::store::AcquiredAll::Granted(_))),
+        matches!(reply.acquired(), Ok(lock_store::Acquired::Granted(_))),
+        matches!(reply.upgraded(), Ok(lock_store::Upgraded::Granted(_))),
+        matches!(reply.acquired_all(1), Ok(lock_store::AcquiredAll::Granted(_))),
     ];
     Some(SeenReply { answers, grants: answers && granted.contains(&true) })
 }

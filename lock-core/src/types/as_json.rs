@@ -5,9 +5,8 @@
 
 use std::time::Duration;
 
+use lock_store::{ClientInfo, FencingToken, Kind, Mode};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use super::{ClientInfo, FencingToken, Kind, Mode};
 
 /// A client that is not known has both fields too.
 #[derive(Serialize)]

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::error::Unavailable;
+use lock_store::Unavailable;
 
 /// How a client and its store are: from [`LockClient::health`](crate::LockClient::health).
 #[derive(Debug, Clone)]

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
+use lock_store::{ClientInfo, FencingToken, Kind, LockKey, Mode};
 use serde::Serialize;
 
-use super::{
-    as_json, fencing_token::FencingToken, key::LockKey, kind::Kind, mode::Mode, visible::visible,
-    work::WorkInfo,
-};
+use super::{as_json, work::WorkInfo};
 
 /// The state of a key in the store at the time of the call: from
 /// [`LockClient::inspect`](crate::LockClient::inspect).
@@ -90,46 +88,6 @@ pub struct WaiterInfo {
     pub work: Option<WorkInfo>,
 }
 
-/// The name that a client has given itself: see [`client_name`](crate::LockClientBuilder::client_name).
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ClientInfo {
-    /// The service.
-    pub service: String,
-    /// Which of its instances.
-    pub instance: String,
-}
-
-/// What [`LockClient::force_release`](crate::LockClient::force_release) did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ForcedRelease {
-    /// Whether the lock was held.
-    pub was_held: bool,
-    /// Exceeds every token handed out before: claim the resource with it, and the holder that lost the
-    /// lock is refused there. A semaphore has none.
-    pub fencing_token: Option<FencingToken>,
-}
-
-impl ClientInfo {
-    /// For a [store](crate::store::LockStore) that knows its clients' names. Characters that would
-    /// control a terminal are replaced by their codes.
-    #[must_use]
-    pub fn new(service: impl Into<String>, instance: impl Into<String>) -> Self {
-        let [service, instance] =
-            [service.into(), instance.into()].map(|name| visible(&name).into_owned());
-        Self { service, instance }
-    }
-}
-
-impl ForcedRelease {
-    /// For a [store](crate::store::LockStore) that has taken a lock away.
-    #[must_use]
-    pub fn new(was_held: bool, fencing_token: Option<FencingToken>) -> Self {
-        Self { was_held, fencing_token }
-    }
-}
-
 /// The locks under a prefix: from [`LockClient::list`](crate::LockClient::list).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -139,35 +97,6 @@ pub struct KeyList {
     /// Whether these are all: not cut at the limit, not given up halfway, and no node of a cluster
     /// missing.
     pub complete: bool,
-}
-
-/// Some of the locks under a prefix: from [`LockClient::list_page`](crate::LockClient::list_page).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct KeyPage {
-    /// Their keys, sorted. On Redis the pages themselves are in no order.
-    pub keys: Vec<LockKey>,
-    /// Where the next page begins. `None`: this is the last one.
-    pub next: Option<String>,
-    /// Whether every part of the store that this page covers answered.
-    pub complete: bool,
-}
-
-impl KeyPage {
-    /// For a [store](crate::store::LockStore) that lists its locks.
-    #[must_use]
-    pub fn new(keys: Vec<LockKey>, next: Option<String>, complete: bool) -> Self {
-        Self { keys, next, complete }
-    }
-
-    /// The first `limit` of `keys`, which are sorted and come after the last page. The next page begins
-    /// after the last key of this one.
-    pub(crate) fn cut(mut keys: Vec<LockKey>, limit: usize) -> Self {
-        let more = keys.len() > limit;
-        keys.truncate(limit);
-        let next = keys.last().filter(|_| more).map(ToString::to_string);
-        Self { keys, next, complete: true }
-    }
 }
 
 /// What happened to the locks of one client in the last quarter of an hour: from

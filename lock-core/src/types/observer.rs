@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use crate::types::{AcquireError, Kind, LockKey, LostCause, Mode};
+use lock_store::{Kind, LockKey, Mode};
+
+use crate::types::{AcquireError, LostCause};
 
 /// Receives what happens to the locks of a client, for metrics, logs or a dashboard of the program:
 /// set with [`LockClientBuilder::observer`](crate::LockClientBuilder::observer).
@@ -187,9 +189,13 @@ impl Observer {
         }
     }
 
+    /// What a connection calls when it is there again.
     #[cfg(any(feature = "redis", feature = "zookeeper"))]
-    pub(crate) fn reconnected(&self, down_for: Duration) {
-        self.report(|observer| observer.reconnected(&ReconnectedEvent { down_for }));
+    pub(crate) fn on_reconnect(&self) -> lock_store::connect::OnReconnect {
+        let this = self.clone();
+        lock_store::connect::OnReconnect::new(move |down_for| {
+            this.report(|observer| observer.reconnected(&ReconnectedEvent { down_for }));
+        })
     }
 }
 

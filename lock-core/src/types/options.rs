@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use lock_key::{MAX_DURATION, MIN_LEASE};
+use lock_store::{InvalidOptions, lease::DEFAULT_LEASE};
 
-use crate::types::{
-    CallSite, InvalidOptions, LockName, Observer, lease::DEFAULT_LEASE, ticket::TicketKey,
-};
+use crate::types::{CallSite, LockName, Observer, ticket::TicketKey};
 
 /// How often one grant of the store may go on to the next waiter of this process.
 pub(crate) const MAX_LOCAL_HANDOFFS: u32 = 63;
@@ -14,8 +13,6 @@ pub(crate) const MAX_LOCAL_HANDOFFS: u32 = 63;
 pub(crate) const MAX_SHARED_READERS: u32 = 64;
 /// How long an acquisition waits by default.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
-/// How long one command may take before the store counts as unavailable.
-const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
 /// For how long an acquisition stands back behind others that have waited for longer.
 const DEFAULT_FAIRNESS_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many acquisitions of one process may wait for one key.
@@ -55,7 +52,7 @@ impl Default for ClientConfig {
         Self {
             lease: DEFAULT_LEASE,
             wait: DEFAULT_WAIT,
-            command_timeout: DEFAULT_COMMAND_TIMEOUT,
+            command_timeout: lock_store::lease::DEFAULT_COMMAND_TIMEOUT,
             #[cfg(feature = "zookeeper")]
             has_command_timeout: false,
             max_waiters: DEFAULT_MAX_WAITERS,
@@ -78,55 +75,10 @@ impl ClientConfig {
     pub(crate) fn ticket_keys(&self) -> Result<(&TicketKey, &[TicketKey]), InvalidOptions> {
         let Some(newest) = self.ticket_keys.first() else {
             let why = "the client has no ticket_key: set the service's with LockClientBuilder::ticket_key";
-            return Err(InvalidOptions(why.to_owned()));
+            return Err(InvalidOptions::new(why.to_owned()));
         };
         self.ticket_keys.iter().try_for_each(TicketKey::check)?;
         Ok((newest, &self.ticket_keys))
-    }
-}
-
-/// How a client connects to a store, whichever that is.
-#[cfg(any(feature = "redis", feature = "zookeeper"))]
-#[derive(Debug, Clone)]
-pub(crate) struct ConnectOptions {
-    pub(crate) prefix: String,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) command_timeout: Duration,
-    pub(crate) service: Option<String>,
-    pub(crate) instance: Option<String>,
-    pub(crate) observer: Observer,
-}
-
-#[cfg(any(feature = "redis", feature = "zookeeper"))]
-impl Default for ConnectOptions {
-    fn default() -> Self {
-        Self {
-            prefix: "lock:".to_owned(),
-            connect_timeout: Duration::from_secs(2),
-            command_timeout: DEFAULT_COMMAND_TIMEOUT,
-            service: None,
-            instance: None,
-            observer: Observer::default(),
-        }
-    }
-}
-
-#[cfg(any(feature = "redis", feature = "zookeeper"))]
-impl ConnectOptions {
-    pub(crate) fn check(&self) -> Result<(), InvalidOptions> {
-        const MAX_PREFIX: usize = 64;
-        let odd = |c: char| c.is_control() || c == '{' || c == '}';
-        if self.prefix.len() > MAX_PREFIX || self.prefix.contains(odd) {
-            return Err(InvalidOptions(format!(
-                "the prefix {:?} is not usable: at most {MAX_PREFIX} bytes, no braces, no control \
-                 characters",
-                self.prefix
-            )));
-        }
-        if self.command_timeout.is_zero() || self.connect_timeout.is_zero() {
-            return Err(InvalidOptions("a timeout of zero lets no command through".to_owned()));
-        }
-        Ok(())
     }
 }
 
@@ -134,7 +86,7 @@ pub(crate) fn check_lease(name: &str, lease: Duration) -> Result<(), InvalidOpti
     if (MIN_LEASE..=MAX_DURATION).contains(&lease) {
         return Ok(());
     }
-    Err(InvalidOptions(format!(
+    Err(InvalidOptions::new(format!(
         "a {name} of {lease:?} is out of bounds: at least {MIN_LEASE:?}, at most a year"
     )))
 }
@@ -148,7 +100,7 @@ pub(crate) fn check_hold_options(
         && least > most
     {
         let why = format!("hold_at_least of {least:?} is longer than max_hold, which is {most:?}");
-        return Err(InvalidOptions(why));
+        return Err(InvalidOptions::new(why));
     }
     options.max_hold.map_or(Ok(()), |most| check_lease("max_hold", most))
 }
@@ -217,24 +169,5 @@ impl AcquireOptions {
             max_local_handoffs: self.max_local_handoffs.unwrap_or(settings.max_local_handoffs),
             max_shared_readers: self.max_shared_readers.unwrap_or(settings.max_shared_readers),
         }
-    }
-}
-
-#[cfg(all(test, any(feature = "redis", feature = "zookeeper")))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn connections_with_impossible_settings_are_refused() {
-        let with = |prefix: &str, command_timeout, connect_timeout| {
-            let prefix = prefix.into();
-            let options = ConnectOptions::default();
-            ConnectOptions { prefix, command_timeout, connect_timeout, ..options }.check().is_ok()
-        };
-        let (some, none) = (Duration::from_millis(1), Duration::ZERO);
-        assert!(with("", some, some) && with(&"p".repeat(64), some, some));
-        assert!(!with(&"p".repeat(65), some, some));
-        assert!(["a{", "a}", "a\n"].iter().all(|prefix| !with(prefix, some, some)));
-        assert!(!with("", none, some) && !with("", some, none));
     }
 }

@@ -5,9 +5,10 @@ use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
 use lock_key::MAX_KEY_BYTES;
+use lock_store::{FencingToken, InvalidOptions, Kind, LockKey, Mode, OwnerId};
 use sha2::Sha256;
 
-use super::{FencingToken, InvalidOptions, InvalidTicket, Kind, LockKey, Mode, OwnerId};
+use super::InvalidTicket;
 
 /// A shorter key could be guessed.
 const MIN_TICKET_KEY: usize = 32;
@@ -85,7 +86,7 @@ impl TicketKey {
         if self.0.len() >= MIN_TICKET_KEY {
             return Ok(());
         }
-        Err(InvalidOptions(format!(
+        Err(InvalidOptions::new(format!(
             "a ticket_key of {} bytes can be guessed: use at least {MIN_TICKET_KEY} random bytes",
             self.0.len()
         )))

@@ -5,9 +5,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use lock_store::visible;
 use serde::{Deserialize, Serialize};
-
-use super::visible::visible;
 
 /// How many further keys of a scope are written down.
 pub(crate) const MOST_KEYS: usize = 16;

@@ -3,10 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, poll};
-use lock_core::{
-    AcquireError, Kind, LockClient, LockKey, LostCause, MemoryStore, Mode,
-    test_util::{ConstantFaults, Delivery, scripted},
-};
+use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_core::{AcquireError, Kind, LockClient, LockKey, LostCause, MemoryStore, Mode};
 use tokio::time::sleep;
 
 /// The longest lease.

@@ -2,10 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lock_core::{
-    EnsureError, LockClient, LockGuard, LostCause, MemoryStore,
-    test_util::{ConstantFaults, Delivery, scripted},
-};
+use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_core::{EnsureError, LockClient, LockGuard, LostCause, MemoryStore};
 use tokio::time::{Instant, sleep};
 
 const SECOND: Duration = Duration::from_secs(1);

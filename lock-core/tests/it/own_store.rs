@@ -7,6 +7,7 @@ use std::{
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
+use lock_conformance::{Feature, Fixture};
 use lock_core::{
     AcquireError, DowngradeError, InspectError, KeyPage, Kind, LockClient, LockClientBuilder,
     LockKey, MemoryStore, Mode, UpgradeError,
@@ -14,7 +15,6 @@ use lock_core::{
         AcquireCommand, Acquired, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand,
         Renewal, StoreAdmin, StoreFuture, StoreHealth, Unsupported,
     },
-    test_util::conformance::{self, Feature, Fixture},
 };
 use tokio::time::Instant;
 
@@ -72,7 +72,7 @@ impl Fixture for Bare {
 /// The cases that require only these features.
 #[tokio::test]
 async fn what_it_has_works_as_elsewhere() {
-    let count = conformance::run(async || Bare::default()).await;
+    let count = lock_conformance::run(async || Bare::default()).await;
     assert!(count > 30, "{count}");
 }
 

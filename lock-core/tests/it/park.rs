@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use lock_conformance::{ConstantFaults, Delivery, scripted};
 use lock_core::{
     AcquireError, HoldTicket, LockClient, LockClientBuilder, LostCause, MemoryStore, Mode,
     ParkError, ResumeError, Scope,
-    test_util::{ConstantFaults, Delivery, scripted},
 };
 use tokio::time::{Instant, sleep};
 

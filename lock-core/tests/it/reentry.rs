@@ -2,10 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lock_core::{
-    AcquireError, Kind, LockClient, MemoryStore, Mode,
-    test_util::{ConstantFaults, Delivery, scripted},
-};
+use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_core::{AcquireError, Kind, LockClient, MemoryStore, Mode};
 use tokio::time::sleep;
 
 #[tokio::test(start_paused = true)]

@@ -10,10 +10,8 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use lock_core::{
-    Acquire, AcquireError, LockClient, LockEvent, LostCause, MemoryStore, MultiLock,
-    test_util::{ConstantFaults, Delivery, scripted},
-};
+use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_core::{Acquire, AcquireError, LockClient, LockEvent, LostCause, MemoryStore, MultiLock};
 use tokio::time::{Instant, sleep};
 
 const WAIT: Duration = Duration::from_secs(60);

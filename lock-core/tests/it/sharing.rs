@@ -4,9 +4,9 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::join_all};
+use lock_conformance::{ConstantFaults, Delivery, scripted};
 use lock_core::{
-    LeaseState, LockClient, LockGuard, LostCause, MemoryStore, UpgradeError,
-    test_util::{ConstantFaults, Delivery, lose, scripted},
+    LeaseState, LockClient, LockGuard, LostCause, MemoryStore, UpgradeError, test_util::lose,
 };
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -185,7 +185,7 @@ async fn a_writer_elsewhere_waits_for_two_reads_at_the_most() {
 /// Two readers that acquire over a slow link, the second while the first one's command is in
 /// flight.
 async fn asking(link: &Arc<ConstantFaults>, store: &MemoryStore) -> LockClient {
-    let script: Arc<dyn lock_core::test_util::FaultPlan> = Arc::clone(link) as _;
+    let script: Arc<dyn lock_conformance::FaultPlan> = Arc::clone(link) as _;
     link.set(Delivery { taken: Some(ms(20)), answered: Some(ms(40)) });
     scripted(LockClient::builder().lease(LEASE), store, script)
 }

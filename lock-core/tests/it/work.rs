@@ -8,10 +8,8 @@ use std::{
     time::Duration,
 };
 
-use lock_core::{
-    HolderInfo, LockClient, MemoryStore, WaiterInfo, WorkInfo, WorkOrigin,
-    test_util::{CommandKind, Delivery, FaultPlan, scripted},
-};
+use lock_conformance::{CommandKind, Delivery, FaultPlan, scripted};
+use lock_core::{HolderInfo, LockClient, MemoryStore, WaiterInfo, WorkInfo, WorkOrigin};
 
 const LEASE: Duration = Duration::from_secs(30);
 /// After the first renewal.

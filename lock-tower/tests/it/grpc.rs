@@ -9,7 +9,7 @@ use std::{
 };
 
 use http::HeaderName;
-use lock_core::test_util::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, scripted};
 use lock_tower::{HoldUntil, LockClient, MemoryStore, Outcome, RequestLockLayer, grpc};
 use tokio::sync::Notify;
 use tokio_stream::{Empty, wrappers::TcpListenerStream};

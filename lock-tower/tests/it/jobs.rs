@@ -6,7 +6,7 @@ use std::{
 };
 
 use axum::{Router, routing::put};
-use lock_core::test_util::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, scripted};
 use lock_tower::{
     AcquireError, LockClient, LockError, MemoryStore, RequestLockLayer, distributed_lock,
 };

@@ -220,7 +220,7 @@ async fn layer_and_attribute_take_permits_of_their_own() {
 
 #[tokio::test]
 async fn a_store_that_is_down_leaves_permits_of_this_process() {
-    use lock_core::test_util::{ConstantFaults, Delivery, scripted};
+    use lock_conformance::{ConstantFaults, Delivery, scripted};
     let (store, link) = (lock_tower::MemoryStore::new(), Arc::<ConstantFaults>::default());
     let locks = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
     link.set(Delivery::after(NEVER));

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::common::{Answer, NEVER, call, logs::Logs, metrics::Metrics};
 use axum::{Router, extract::Request, middleware::map_request, routing::put};
-use lock_core::test_util::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, scripted};
 use lock_tower::{
     Enforce, FencingToken, HoldUntil, LockClient, Locked, MemoryStore, Mode, RequestDeadline,
     RequestLockLayer, Unlocked,

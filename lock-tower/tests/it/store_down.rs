@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::common::{Answer, NEVER, call, logs::Logs, metrics::Metrics};
 use axum::{Router, extract::Path, routing::put};
-use lock_core::test_util::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, scripted};
 use lock_tower::{
     FencingToken, LockClient, LockError, Locked, MemoryStore, OnStoreDown, RequestLockLayer,
     RequestScopeLayer, Unlocked, distributed_lock,

@@ -75,7 +75,7 @@ pub const NATIVE: &str = "native/";
 /// the native one.
 #[must_use]
 pub fn folders() -> [(PathBuf, &'static str); 3] {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lock-core/src/store/redis");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lock-core/src/redis");
     [("redisson/scripts", ""), ("scripts", ""), ("native/scripts", NATIVE)]
         .map(|(inside, beginning)| (folder.join(inside), beginning))
 }

@@ -1,16 +1,11 @@
 //! Connecting to a store by its URL, and the settings that every such store has.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use super::{LONGEST_TIMEOUT, LockClientBuilder, beginnings};
-#[cfg(feature = "redis")]
-use crate::store::redis;
-#[cfg(feature = "zookeeper")]
-use crate::store::zookeeper;
-use crate::{
-    client::LockClient,
-    types::{ConnectError, ConnectOptions},
-};
+use lock_store::connect::{ConnectError, ConnectOptions};
+
+use super::{LONGEST_TIMEOUT, LockClientBuilder, beginnings, store_url::StoreUrl};
+use crate::client::LockClient;
 
 impl LockClientBuilder {
     /// Sets the prefix of every lock's key in the store, so that a lock never collides with the
@@ -56,27 +51,10 @@ impl LockClientBuilder {
     /// # Cancel safety
     ///
     /// Dropping the future closes what was opened.
-    #[cfg_attr(
-        not(any(feature = "redis", feature = "zookeeper")),
-        expect(unused_mut, reason = "stores change the settings")
-    )]
     pub async fn connect(mut self, url: &str) -> Result<LockClient, ConnectError> {
         let (owners, tasks) = beginnings();
-        #[cfg(feature = "zookeeper")]
-        if zookeeper::is_url(url) {
-            let store = zookeeper::connect(&self.zookeeper_plan(url)?, &tasks).await?;
-            self.settings.command_timeout = store.command_timeout;
-            return Ok(self.start(owners, Arc::new(store), tasks));
-        }
-        check_feature(url, cfg!(feature = "zookeeper"))?;
-        #[cfg(feature = "redis")]
-        {
-            let options = self.checked_options()?;
-            let store = redis::connect(url, options, owners.client(), &tasks).await?;
-            Ok(self.start(owners, Arc::new(store), tasks))
-        }
-        #[cfg(not(feature = "redis"))]
-        Err(ConnectError::MissingFeature { feature: "redis" })
+        let store = StoreUrl::new(&mut self, url)?.connect(owners.client(), &tasks).await?;
+        Ok(self.start(owners, store, tasks))
     }
 
     /// As [`connect`](Self::connect), but connects in the background: for a service that must start
@@ -87,105 +65,17 @@ impl LockClientBuilder {
     /// # Errors
     ///
     /// When the URL is malformed or a setting is out of bounds.
-    #[cfg_attr(
-        not(any(feature = "redis", feature = "zookeeper")),
-        expect(unused_mut, reason = "stores change the settings")
-    )]
     pub fn connect_lazy(mut self, url: &str) -> Result<LockClient, ConnectError> {
         let (owners, tasks) = beginnings();
-        #[cfg(feature = "zookeeper")]
-        if zookeeper::is_url(url) {
-            let store = zookeeper::connect_lazy(&self.zookeeper_plan(url)?, &tasks)?;
-            self.settings.command_timeout = store.command_timeout;
-            return Ok(self.start(owners, Arc::new(store), tasks));
-        }
-        check_feature(url, cfg!(feature = "zookeeper"))?;
-        #[cfg(feature = "redis")]
-        {
-            let options = self.checked_options()?;
-            let store = redis::connect_lazy(url, options, owners.client(), &tasks)?;
-            Ok(self.start(owners, Arc::new(store), tasks))
-        }
-        #[cfg(not(feature = "redis"))]
-        Err(ConnectError::MissingFeature { feature: "redis" })
+        let store = StoreUrl::new(&mut self, url)?.connect_lazy(owners.client(), &tasks)?;
+        Ok(self.start(owners, store, tasks))
     }
 
     pub(super) fn connect_options(&self) -> ConnectOptions {
         ConnectOptions {
             command_timeout: self.settings.command_timeout,
-            observer: self.settings.observer.clone(),
+            on_reconnect: self.settings.observer.on_reconnect(),
             ..self.connect.clone()
-        }
-    }
-
-    #[cfg(feature = "zookeeper")]
-    fn zookeeper_plan<'a>(&self, url: &'a str) -> Result<zookeeper::ConnectPlan<'a>, ConnectError> {
-        crate::types::check_lease("lease", self.settings.lease)?;
-        #[cfg(feature = "redis")]
-        self.redis.check_unused()?;
-        let options = self.connect_options();
-        options.check()?;
-        Ok(zookeeper::ConnectPlan {
-            url,
-            options,
-            command_timeout: self
-                .settings
-                .has_command_timeout
-                .then_some(self.settings.command_timeout),
-            lease: self.settings.lease,
-            #[cfg(feature = "zookeeper-tls")]
-            tls: self.redis.tls.clone(),
-        })
-    }
-}
-
-/// Refuses the URL of a store that this program was built without.
-fn check_feature(url: &str, has_zookeeper: bool) -> Result<(), ConnectError> {
-    let feature = match url.split_once(':') {
-        Some(("zookeeper", _)) => "zookeeper",
-        Some(("zookeepers", _)) => "zookeeper-tls",
-        _ => return Ok(()),
-    };
-    if has_zookeeper { Ok(()) } else { Err(ConnectError::MissingFeature { feature }) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_of_a_store_that_is_not_built_in_names_the_feature() {
-        for (url, feature) in
-            [("zookeeper://a", "zookeeper"), ("zookeepers://user:s3cret@a/app", "zookeeper-tls")]
-        {
-            let refused = check_feature(url, false).expect_err(url);
-            let text = refused.to_string();
-            assert!(text.contains(&format!("needs the feature `{feature}`")), "{text}");
-            assert!(
-                text.contains(&format!("cargo add lock-tower --features {feature}`")),
-                "{text}"
-            );
-            assert!(!text.contains("s3cret"), "{text}");
-            assert!(check_feature(url, true).is_ok());
-        }
-        assert!(check_feature("redis://a", false).is_ok());
-    }
-
-    #[cfg(all(feature = "redis", feature = "zookeeper"))]
-    #[tokio::test]
-    async fn options_of_redis_are_refused_on_zookeeper() {
-        let second = Duration::from_secs(1);
-        for (builder, option) in [
-            (LockClient::builder().redisson(), "redisson"),
-            (LockClient::builder().beside_set_nx(), "beside_set_nx"),
-            (LockClient::builder().wait_for_replicas(1, second), "wait_for_replicas"),
-            (LockClient::builder().sentinel_credentials(None, "s3cret"), "sentinel_credentials"),
-            (LockClient::builder().map_address(|host, port| (host.into(), port)), "map_address"),
-        ] {
-            let refused = builder.connect("zookeeper://127.0.0.1:1").await.expect_err(option);
-            assert!(matches!(refused, ConnectError::InvalidOptions(_)), "{refused}");
-            let text = refused.to_string();
-            assert!(text.contains(option) && text.contains("Redis alone"), "{text}");
         }
     }
 }

@@ -2,19 +2,21 @@
 mod connect;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+mod store_url;
 
 use std::{sync::Arc, time::Duration};
 
-#[cfg(feature = "redis")]
-use crate::store::redis::connect::RedisOptions;
 #[cfg(any(feature = "redis", feature = "zookeeper"))]
-use crate::types::ConnectOptions;
+use lock_store::connect::ConnectOptions;
+use lock_store::{ClientId, InvalidOptions, LockStore, MemoryStore, Owners, runtime::Tasks};
+
+#[cfg(feature = "redis")]
+use crate::redis::connect::RedisOptions;
 use crate::{
     client::{LockClient, red_lock::RedLock},
     hold::ClientInner,
-    runtime::Tasks,
-    store::{LockStore, memory::MemoryStore},
-    types::{ClientConfig, ClientId, InvalidOptions, LockObserver, Observer, Owners, TicketKey},
+    types::{ClientConfig, LockObserver, Observer, TicketKey},
 };
 
 /// No timeout is longer: it would be none.
@@ -223,6 +225,8 @@ impl LockClientBuilder {
 
     fn start(mut self, owners: Owners, store: Arc<dyn LockStore>, tasks: Arc<Tasks>) -> LockClient {
         self.settings.lease = store.session_lease().unwrap_or(self.settings.lease);
+        self.settings.command_timeout =
+            store.command_timeout().unwrap_or(self.settings.command_timeout);
         LockClient::from_engine(ClientInner::start(owners, store, self.settings, tasks))
     }
 }

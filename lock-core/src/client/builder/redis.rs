@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use lock_store::{ConnectError, InvalidOptions, Tls};
 
 use super::{LONGEST_TIMEOUT, LockClientBuilder};
 use crate::{
     client::red_lock::{RedLock, majority},
-    store::redis::{
-        connect::{AddressMap, Credentials, RedisOptions, Tls},
+    redis::{
+        connect::{AddressMap, Credentials, RedisOptions},
         protocol::Replicas,
     },
-    types::{ConnectError, InvalidOptions, check_lease},
+    types::check_lease,
 };
 
 /// Redisson's default for `lockWatchdogTimeout`.

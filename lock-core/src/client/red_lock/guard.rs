@@ -6,12 +6,13 @@ use futures_util::{
     future::select_all,
     stream::{FuturesUnordered, StreamExt},
 };
+use lock_store::LockKey;
 
 use super::members::{Members, remaining};
 use crate::{
     gate::Permit,
     guard::run_while_held,
-    types::{LockKey, Lost, LostCause, ReleaseError},
+    types::{Lost, LostCause, ReleaseError},
 };
 
 /// Proof that a majority of servers has granted the lock, until it is dropped, released or lost.

@@ -2,12 +2,15 @@
 
 use std::{mem, sync::Arc, time::Duration};
 
+use lock_store::{
+    LockKey,
+    runtime::{LeaseInstant, Mutex},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     guard::{LockGuard, LostSignal},
-    runtime::{LeaseInstant, Mutex},
-    types::{LockKey, Lost, LostCause},
+    types::{Lost, LostCause},
 };
 
 /// The grant of one server.

@@ -14,15 +14,13 @@ mod round;
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
+use lock_store::{IntoLockKey, InvalidOptions, KeyError, Kind, LockKey, Mode, Unsupported};
 
 use crate::{
     client::{Acquire, LockClient, Lockable, Scope, SingleLock, lockable::sealed},
     gate::{Admission, Gate, Permit},
     hold::{Entered, LockRequest, WaitDeadline},
-    types::{
-        AcquireError, AcquireOptions, IntoLockKey, InvalidOptions, KeyError, Kind, LockKey, Lost,
-        Mode, ShutdownError, Unsupported,
-    },
+    types::{AcquireError, AcquireOptions, Lost, ShutdownError},
 };
 pub use guard::RedLockGuard;
 use members::Members;
@@ -60,7 +58,7 @@ impl RedLock {
     pub(crate) fn new(clients: Vec<LockClient>) -> Result<Self, InvalidOptions> {
         let count = clients.len();
         if count < LEAST_SERVERS {
-            return Err(InvalidOptions(format!(
+            return Err(InvalidOptions::new(format!(
                 "a lock on a majority of {count} servers survives the loss of none: use \
                  {LEAST_SERVERS} or more, or a LockClient"
             )));
@@ -83,7 +81,7 @@ impl RedLock {
         let mut ids = HashSet::new();
         for identity in join_all(identities).await.into_iter().flatten() {
             if !ids.insert(identity.id.clone()) {
-                return Err(InvalidOptions(format!(
+                return Err(InvalidOptions::new(format!(
                     "two of the servers are one, of run id {}: a majority of independent servers \
                      needs independent servers",
                     identity.id
@@ -171,7 +169,7 @@ impl Lockable for RedLockTarget {
         };
         let request = on(&servers.clients[0]).request(options.clone(), scope.as_ref())?;
         if request.hold_options.lease > servers.longest_lease() {
-            return Err(InvalidOptions(format!(
+            return Err(InvalidOptions::new(format!(
                 "a lease of {:?} is longer than the {:?} of this RedLock, for which servers that \
                  restarted are not counted: set a longer one where it is built",
                 request.hold_options.lease,

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::{join_all, select_all};
+use lock_store::runtime::LeaseInstant;
 
 use super::{members::Members, round::Round};
-use crate::{runtime::LeaseInstant, types::AcquireError};
+use crate::types::AcquireError;
 
 /// Runs until the guard of `members` is gone or the lock is lost.
 pub(super) fn spawn(round: Round, members: &Arc<Members>) {

@@ -7,6 +7,9 @@ use futures_util::{
     stream::{FuturesUnordered, StreamExt},
 };
 use lock_key::{MAX_DURATION, MIN_LEASE};
+use lock_store::{
+    Holder, Kind, OwnerId, Unavailable, WakeTopic, WakeupReceiver, runtime::jittered,
+};
 use tokio::time::Instant;
 
 use super::{
@@ -17,9 +20,7 @@ use crate::{
     client::{Lockable, Scope, SingleLock},
     gate::Permit,
     hold::{LockRequest, WaitDeadline},
-    runtime::jittered,
-    store::{Holder, WakeTopic, WakeupReceiver},
-    types::{AcquireError, AcquireOptions, Kind, OwnerId, Unavailable},
+    types::{AcquireError, AcquireOptions},
 };
 
 /// The least time that slower servers have to answer once a majority has granted.
@@ -109,7 +110,7 @@ impl Round {
     fn listen(&self, request: &LockRequest) -> Vec<WakeupReceiver> {
         let owner = OwnerId::permit();
         let kind = Kind::NonReentrant;
-        let holder = Holder { kind, key: request.key.clone(), owner };
+        let holder = Holder::new(kind, request.key.clone(), owner);
         let wakeups = |member: &SingleLock| {
             let mut wakeups = member.client.engine().store.wakeups(WakeTopic::Turn(holder.clone()));
             wakeups.listen();

@@ -2,14 +2,13 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use lock_store::{Kind, Mode, RenewCommand, Renewal, StoreError, lease, runtime::LeaseInstant};
 use tokio::time::Instant;
 
 use super::{BUSY_RETRY, schedule::Schedule};
 use crate::{
     hold::{Lease, Stage, StepPermit},
-    runtime::LeaseInstant,
-    store::{RenewCommand, Renewal},
-    types::{Kind, LeaseState, LostCause, Mode, StoreError, lease},
+    types::{LeaseState, LostCause},
 };
 
 /// Leases per round trip. With this size 100,000 leases are renewed in well below a thousand
@@ -94,7 +93,7 @@ impl Batch {
             // Recorded before it is sent: a renewal that is executed late keeps the lock for a whole
             // lease from then on, and the release is retried for at least as long.
             state.may_be_stored(sent, length);
-            RenewCommand { holder: lease.holder(), lease: length }
+            RenewCommand::new(lease.holder(), length)
         };
         let commands = self.due.iter().map(command).collect();
         let answers = engine.store.renew(self.mode, commands).await;

@@ -11,12 +11,12 @@ mod schedule;
 use std::{sync::Arc, time::Duration};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use lock_store::{
+    Mode, StoreError,
+    runtime::{LeaseInstant, lease_clock},
+};
 
 use super::StepPermit;
-use crate::{
-    runtime::{LeaseInstant, lease_clock},
-    types::{Mode, StoreError},
-};
 
 pub(crate) use schedule::{Schedule, ScheduleKey};
 

@@ -9,13 +9,13 @@ use std::{
     time::Duration,
 };
 
+use lock_store::{
+    LockKey, lease,
+    runtime::{LeaseInstant, Mutex},
+};
 use tokio::sync::Notify;
 
-use crate::{
-    hold::{Lease, Stage, linger::Lingering},
-    runtime::{LeaseInstant, Mutex},
-    types::{LockKey, lease},
-};
+use crate::hold::{Lease, Stage, linger::Lingering};
 
 /// A lease's place in the schedule: the moment when it is due, or one so little later that no other
 /// lease has it.

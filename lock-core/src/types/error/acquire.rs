@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use lock_store::{ClientInfo, KeyError, LockKey, Mode};
+use lock_store::{InvalidOptions, Unavailable, Unsupported};
 use thiserror::Error;
 
-use super::{InvalidOptions, Lost, Unavailable, Unsupported, WrongKind};
-use crate::types::{ClientInfo, KeyError, LockKey, Mode, WorkInfo};
+use super::{Lost, WrongKind};
+use crate::types::WorkInfo;
 
 /// Why a lock was not acquired.
 ///

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use lock_store::LockKey;
+use lock_store::Unavailable;
 use thiserror::Error;
 
-use super::{Lost, Unavailable};
-use crate::types::LockKey;
+use super::Lost;
 
 /// Why a hold cannot be relied upon for as long as the caller wants. The guard stays: after every
 /// error except [`Lost`](Self::Lost) the lock is still held, for as long as

@@ -1,9 +1,10 @@
 //! Why a lock could not be inspected.
 
+use lock_store::KeyError;
+use lock_store::{Unavailable, Unsupported};
 use thiserror::Error;
 
-use super::{Unavailable, Unsupported, WrongKind};
-use crate::types::KeyError;
+use super::WrongKind;
 
 /// Why a lock could not be inspected.
 #[derive(Debug, Clone, Error)]

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
+use lock_store::LockKey;
 use thiserror::Error;
-
-use crate::types::LockKey;
 
 /// The holder no longer has the lock. The work under it must stop: another holder may have it now.
 #[derive(Debug, Clone, Error)]

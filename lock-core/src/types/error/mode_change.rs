@@ -1,9 +1,10 @@
 //! Why an upgrade or downgrade failed.
 
+use lock_store::{Kind, LockKey};
+use lock_store::{Unavailable, Unsupported};
 use thiserror::Error;
 
-use super::{Lost, Unavailable, Unsupported};
-use crate::types::{Kind, LockKey};
+use super::Lost;
 
 /// Why a read hold did not become a write hold.
 #[derive(Debug, Clone, Error)]

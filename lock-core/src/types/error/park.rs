@@ -1,9 +1,10 @@
 //! Why a hold was not parked, or a ticket not resumed.
 
+use lock_store::LockKey;
+use lock_store::{InvalidOptions, Unavailable, Unsupported};
 use thiserror::Error;
 
-use super::{InvalidOptions, Lost, Unavailable, Unsupported};
-use crate::types::LockKey;
+use super::Lost;
 
 /// Why a hold was not parked. No ticket was made.
 #[derive(Debug, Clone, Error)]

@@ -1,8 +1,9 @@
 //! Why a release was not confirmed.
 
+use lock_store::Unavailable;
 use thiserror::Error;
 
-use super::{Lost, Unavailable};
+use super::Lost;
 
 /// Why a release was not confirmed. In both cases the guard is gone and the work under it has ended.
 #[derive(Debug, Clone, Error)]

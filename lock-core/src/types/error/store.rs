@@ -1,70 +1,8 @@
-//! What a store answers when it does not execute a command.
+//! A store's answer, as the error of each operation.
 
-use std::{borrow::Cow, time::Duration};
+use lock_store::StoreError;
 
-use thiserror::Error;
-
-use super::{
-    AcquireError, DowngradeError, InspectError, ParkError, ResumeError, Unavailable, UpgradeError,
-};
-
-/// The lock store does not support an operation. Nothing has changed, and nothing is held.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("this lock store does not support {what}")]
-pub struct Unsupported {
-    what: Cow<'static, str>,
-}
-
-impl Unsupported {
-    /// An error that names what is not supported, in the form that ends a sentence: "fair locks".
-    #[must_use]
-    pub fn new(what: impl Into<Cow<'static, str>>) -> Self {
-        Self { what: what.into() }
-    }
-
-    /// What is not supported.
-    #[must_use]
-    pub fn what(&self) -> &str {
-        &self.what
-    }
-}
-
-/// Why a [store](crate::store::LockStore) did not execute a command.
-#[derive(Debug, Clone, Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// It did not answer, or failed. The command may have been executed.
-    #[error(transparent)]
-    Unavailable(#[from] Unavailable),
-    /// It does not support the command. Nothing has changed.
-    #[error(transparent)]
-    Unsupported(#[from] Unsupported),
-}
-
-impl StoreError {
-    /// Whether the store did not answer.
-    pub(crate) fn is_silent(&self) -> bool {
-        matches!(self, Self::Unavailable(why) if why.silent)
-    }
-
-    /// Adds for how long the lock may be held, because the command may have been executed.
-    pub(crate) fn held_for(self, lease: Duration) -> Self {
-        match self {
-            Self::Unavailable(why) => Self::Unavailable(why.held_for(lease)),
-            unsupported @ Self::Unsupported(_) => unsupported,
-        }
-    }
-}
-
-/// For operations without a variant of their own for it.
-impl From<StoreError> for Unavailable {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Unavailable(why) => why,
-            StoreError::Unsupported(what) => Self::because(what.to_string(), what),
-        }
-    }
-}
+use super::{AcquireError, DowngradeError, InspectError, ParkError, ResumeError, UpgradeError};
 
 /// The errors of operations that a store may not support.
 macro_rules! from_store_error {

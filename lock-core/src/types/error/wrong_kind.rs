@@ -1,8 +1,7 @@
 //! The key holds something else.
 
+use lock_store::{Kind, LockKey};
 use thiserror::Error;
-
-use crate::types::{Kind, LockKey};
 
 /// The key holds a value that is not a lock of the kind that was acquired. Nothing is held.
 #[derive(Debug, Clone, Error)]

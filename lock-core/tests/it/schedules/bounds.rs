@@ -1,6 +1,7 @@
 //! Defects that random schedules have shown: each in the smallest scene that shows it.
 
-use lock_core::{AcquireError, LostCause, Member, MemoryStore, UpgradeError, test_util::Delivery};
+use lock_conformance::Delivery;
+use lock_core::{AcquireError, LostCause, Member, MemoryStore, UpgradeError};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::schedules::two_clients::{COMMAND_TIMEOUT, TwoClients, ms};

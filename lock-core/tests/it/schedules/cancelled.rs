@@ -12,7 +12,8 @@ mod majority;
 use std::{future::Future, sync::Arc};
 
 use futures_util::future::LocalBoxFuture;
-use lock_core::{Kind, test_util::Delivery};
+use lock_conformance::Delivery;
+use lock_core::Kind;
 
 use crate::schedules::two_clients::{KEYS, LEASE, TwoClients, ms};
 

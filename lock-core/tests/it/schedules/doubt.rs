@@ -5,10 +5,8 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use lock_core::{
-    LockClient, MemoryStore, Mode, UpgradeError,
-    test_util::{CommandKind, Delivery, FaultPlan, scripted},
-};
+use lock_conformance::{CommandKind, Delivery, FaultPlan, scripted};
+use lock_core::{LockClient, MemoryStore, Mode, UpgradeError};
 use tokio::time::sleep;
 
 use crate::schedules::two_clients::{COMMAND_TIMEOUT, LEASE, ms};

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, LockClient, MemoryStore, Mode, test_util::Delivery};
+use lock_conformance::Delivery;
+use lock_core::{AcquireError, LockClient, MemoryStore, Mode};
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep},

@@ -8,10 +8,11 @@ use std::{
     time::Duration,
 };
 
+use lock_conformance::{CommandKind, ConstantFaults, Delivery, FaultPlan, scripted};
 use lock_core::{
     AcquireError, LockClient, LockKey, LostCause, MemoryStore, Mode, RedLock, RedLockGuard,
     ReleaseError,
-    test_util::{CommandKind, ConstantFaults, Delivery, FaultPlan, lose, red_lock_of, scripted},
+    test_util::{lose, red_lock_of},
 };
 use tokio::time::Instant;
 

@@ -1,6 +1,7 @@
 //! Releases of unknown outcome, or after commands of unknown outcome.
 
-use lock_core::{AcquireError, LostCause, ReleaseError, UpgradeError, test_util::Delivery};
+use lock_conformance::Delivery;
+use lock_core::{AcquireError, LostCause, ReleaseError, UpgradeError};
 use tokio::time::sleep;
 
 use crate::schedules::two_clients::{LEASE, TwoClients, ms};

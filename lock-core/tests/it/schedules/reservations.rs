@@ -1,6 +1,7 @@
 //! A released lock is reserved for the waiter that has waited longest, for a bounded time.
 
-use lock_core::{AcquireError, LockClient, LockGuard, test_util::Delivery};
+use lock_conformance::Delivery;
+use lock_core::{AcquireError, LockClient, LockGuard};
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep},

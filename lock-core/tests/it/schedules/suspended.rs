@@ -4,10 +4,8 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use lock_core::{
-    AcquireError, LeaseState, LostCause,
-    test_util::{Delivery, suspend},
-};
+use lock_conformance::Delivery;
+use lock_core::{AcquireError, LeaseState, LostCause, test_util::suspend};
 use tokio::time::{Instant, sleep};
 
 use crate::schedules::two_clients::{LEASE, TwoClients, ms};

@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use lock_core::{
-    AcquireError, Kind, LockClient, MemoryStore, Mode,
-    test_util::{ConstantFaults, Delivery, scripted},
-};
+use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_core::{AcquireError, Kind, LockClient, MemoryStore, Mode};
 use tokio::time::{Instant, sleep};
 
 use crate::schedules::two_clients::{COMMAND_TIMEOUT, LEASE, LONG, TwoClients, ms};

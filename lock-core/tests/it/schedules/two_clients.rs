@@ -2,10 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lock_core::{
-    LockClient, LockClientBuilder, MemoryStore, RedLock,
-    test_util::{ConstantFaults, Delivery, FaultPlan, red_lock_of, scripted},
-};
+use lock_conformance::{ConstantFaults, Delivery, FaultPlan, scripted};
+use lock_core::{LockClient, LockClientBuilder, MemoryStore, RedLock, test_util::red_lock_of};
 use tokio::time::Instant;
 
 pub(crate) const fn ms(count: u64) -> Duration {

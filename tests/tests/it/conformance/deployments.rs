@@ -3,10 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{FutureExt, future::BoxFuture};
-use lock_core::{
-    LockClient, LockClientBuilder, LockKey, MemoryStore,
-    test_util::conformance::{Feature, Fixture},
-};
+use lock_conformance::{Feature, Fixture};
+use lock_core::{LockClient, LockClientBuilder, LockKey, MemoryStore};
 use lock_tests::{LIMIT, RedisCluster, RedisServer, Wire};
 use tokio::sync::OnceCell;
 

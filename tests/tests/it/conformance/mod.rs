@@ -20,19 +20,17 @@ macro_rules! on_every_store {
 macro_rules! on_one_store {
     ($store:ident $module:ident $($case:ident)*) => {
         mod $store {
-            use lock_core::test_util::conformance;
-
             use crate::conformance::deployments::Deployment;
 
             $(
                 #[tokio::test]
                 async fn $case() {
                     let name = concat!(stringify!($module), "::", stringify!($case));
-                    conformance::case(name).run(Deployment::$store).await;
+                    lock_conformance::case(name).run(Deployment::$store).await;
                 }
             )*
         }
     };
 }
 
-lock_core::conformance_cases!(on_every_store);
+lock_conformance::conformance_cases!(on_every_store);

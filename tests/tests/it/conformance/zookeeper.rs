@@ -15,10 +15,8 @@ use futures_util::{
     future::BoxFuture,
     stream::{self, StreamExt},
 };
-use lock_core::{
-    LockClient, LockClientBuilder, LockKey,
-    test_util::conformance::{self, Case, Feature, Fixture},
-};
+use lock_conformance::{Case, Feature, Fixture};
+use lock_core::{LockClient, LockClientBuilder, LockKey};
 use lock_tests::{LIMIT, ZooKeeperServer};
 
 /// The lease of a session that cases wait for. The session itself is five thirds of it.
@@ -92,7 +90,7 @@ async fn every_case_that_applies() {
         Chroot { server: Arc::clone(&server), path }
     };
     let applies = |case: &&Case| !case.needs().iter().any(|need| MISSING.contains(need));
-    let cases: Vec<_> = conformance::cases().iter().filter(applies).collect();
+    let cases: Vec<_> = lock_conformance::cases().iter().filter(applies).collect();
     assert!(cases.len() > 90, "most cases apply: {}", cases.len());
     let runs = cases.into_iter().map(async |case| {
         let run = AssertUnwindSafe(case.run(&fixture)).catch_unwind().await;

@@ -55,7 +55,7 @@ fn tests_in(source: &str) -> HashSet<&str> {
 }
 
 /// The list of the cases that run on every store, and its line that begins those of a module.
-const SUITE: &str = "lock-core/src/test_util/conformance/mod.rs";
+const SUITE: &str = "lock-conformance/src/lib.rs";
 
 /// Whether this is a conformance case: they are listed by module, each with what it needs.
 fn is_conformance_case(modules: &[&str], name: &str) -> bool {

@@ -25,7 +25,26 @@ struct Exception {
 const LAYOUTS: &[Layout] = &[
     Layout {
         name: "lock-core",
-        order: &["client", "acquire", "guard", "hold", "gate", "store", "runtime", "types"],
+        order: &[
+            "client", "acquire", "operate", "guard", "hold", "report", "gate", "redis", "types",
+        ],
+        complete: true,
+        exceptions: &[],
+    },
+    Layout {
+        name: "lock-store",
+        order: &[
+            "memory",
+            "connect",
+            "lock_store",
+            "store_admin",
+            "notify",
+            "outcome",
+            "snapshot",
+            "command",
+            "runtime",
+            "types",
+        ],
         complete: true,
         exceptions: &[],
     },

@@ -3,9 +3,18 @@
 use crate::harness::documents::{files, read, root};
 
 const LIBRARY: &str = "zookeeper_client";
-const STORE: &str = "lock-core/src/store/zookeeper";
-const CRATES: [&str; 7] =
-    ["examples", "lock-core", "lock-key", "lock-macros", "lock-policy", "lock-tower", "lockctl"];
+const STORE: &str = "lock-zookeeper/src";
+const CRATES: [&str; 9] = [
+    "examples",
+    "lock-core",
+    "lock-key",
+    "lock-macros",
+    "lock-policy",
+    "lock-store",
+    "lock-tower",
+    "lock-zookeeper",
+    "lockctl",
+];
 
 #[test]
 fn nothing_outside_the_store_on_zookeeper_knows_its_library() {

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use lock_core::test_util::{CommandKind, Delivery, FaultPlan};
+use lock_conformance::{CommandKind, Delivery, FaultPlan};
 use tokio::time::Instant;
 
 use super::{plan::COMMAND_TIMEOUT, seeded::Seeded};

@@ -9,9 +9,9 @@ use std::{
     time::Duration,
 };
 
+use lock_conformance::scripted;
 use lock_core::{
-    Kind, LockClient, LockClientBuilder, MemoryStore, RedLock,
-    test_util::{red_lock_of, scripted},
+    Kind, LockClient, LockClientBuilder, MemoryStore, RedLock, test_util::red_lock_of,
 };
 use tokio::{runtime, task::JoinSet, time::sleep};
 

@@ -17,7 +17,7 @@ use crate::scripts::{
 /// The scripts of Redisson's wire, and what both wires share.
 fn roots() -> [PathBuf; 2] {
     ["redisson/scripts", "scripts"].map(|folder| {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../lock-core/src/store/redis").join(folder)
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../lock-core/src/redis").join(folder)
     })
 }
 

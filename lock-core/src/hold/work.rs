@@ -1,0 +1,193 @@
+//! What holds and waits are for, as it is written down for operators: see [`WorkInfo`].
+
+use std::{
+    sync::{Arc, Weak},
+    time::SystemTime,
+};
+
+use lock_store::{Holder, Kind, LockKey, OwnerId, runtime::LeaseInstant};
+use tokio::time::Instant;
+
+use super::{ClientInner, Hold, Lease, LockRequest, ScopeHolds, Stage, WaitDeadline};
+use crate::{
+    report::{Describe, WorkSource},
+    types::{CallSite, LockName, MOST_KEYS, WorkInfo},
+};
+
+/// An acquisition that has waited for long.
+#[derive(Debug)]
+struct Wait {
+    key: LockKey,
+    name: Option<LockName>,
+    site: CallSite,
+    scope: Option<Arc<ScopeHolds>>,
+    since: SystemTime,
+}
+
+/// A wait that is written down until this is dropped.
+#[derive(Debug)]
+pub(crate) struct WaitRecord {
+    engine: Arc<ClientInner>,
+    /// The owner that waits at the store; a waiter in this process' own queue has none yet.
+    owner: Option<OwnerId>,
+    wait: Arc<Wait>,
+}
+
+impl Hold {
+    fn work(&self) -> WorkInfo {
+        let held = LeaseInstant::now().since(self.granted_at);
+        let since = SystemTime::now().checked_sub(held);
+        let scope = self.scope.as_ref().and_then(Weak::upgrade);
+        let own = Some(&self.lease.owner);
+        describe(self.name.as_ref(), &self.site, scope.as_deref(), since, own)
+    }
+}
+
+impl Describe for Wait {
+    fn work(&self) -> Option<WorkInfo> {
+        let (scope, since) = (self.scope.as_deref(), Some(self.since));
+        let work = describe(self.name.as_ref(), &self.site, scope, since, None);
+        Some(WorkInfo { waits_for: Some(self.key.to_string()), waits_since: since, ..work })
+    }
+}
+
+impl Describe for Lease {
+    /// That of its first hold.
+    fn work(&self) -> Option<WorkInfo> {
+        let first = {
+            let state = self.state();
+            if state.stage != Stage::Held {
+                return None;
+            }
+            state.holds.iter().next()
+        };
+        first.map(|hold| hold.work())
+    }
+}
+
+fn describe(
+    name: Option<&LockName>,
+    site: &CallSite,
+    scope: Option<&ScopeHolds>,
+    since: Option<SystemTime>,
+    own: Option<&OwnerId>,
+) -> WorkInfo {
+    let name = name.map(ToString::to_string);
+    let site = cfg!(debug_assertions).then(|| site.to_string());
+    let mut work = WorkInfo {
+        // The place of a layer or an attribute is its name.
+        site: site.filter(|site| Some(site) != name.as_ref()),
+        name,
+        since,
+        ..WorkInfo::default()
+    };
+    if let Some(scope) = scope {
+        if let Some(origin) = scope.origin() {
+            origin.describe(&mut work);
+        }
+        let others = scope.live(|_| true).into_iter().map(|hold| Arc::clone(&hold.lease));
+        let others = others.filter(|lease| own.is_none_or(|own| lease.owner != *own));
+        work.also_holds = others.map(|lease| lease.key.to_string()).take(MOST_KEYS).collect();
+        if let Some((key, since)) = scope.waits_for() {
+            (work.waits_for, work.waits_since) = (Some(key.to_string()), Some(since));
+        }
+    }
+    work
+}
+
+impl ClientInner {
+    /// Counts an acquisition that found the lock taken, whether it was granted in the end or not.
+    pub(super) fn count_contended(&self, request: &LockRequest, since: Instant) {
+        self.statistics.hot_keys.count(&request.key, since.elapsed());
+        self.record_hot_keys(request.kind, &request.key);
+    }
+
+    /// Writes down which keys are hot here, so that a page of any process can add them up. Nothing is
+    /// written for a client whose acquisitions never wait.
+    fn record_hot_keys(&self, kind: Kind, key: &LockKey) {
+        if self.settings.record_work && self.statistics.hot_keys.record_is_due() {
+            let source = WorkSource::Client(Arc::clone(&self.statistics.hot_keys));
+            self.work_log.put(Holder::new(kind, key.clone(), self.owners.whole()), source);
+        }
+    }
+}
+
+impl Lease {
+    /// Has it written down what this lease is for, from now on until it ends.
+    pub(crate) fn record_work(self: &Arc<Self>) {
+        if !self.engine.settings.record_work {
+            return;
+        }
+        let is_first = !std::mem::replace(&mut self.state().recorded, true);
+        if is_first {
+            let this: Weak<Self> = Arc::downgrade(self);
+            self.engine.work_log.put(self.holder(), WorkSource::Hold(this));
+        } else {
+            self.engine.work_log.changed(&self.owner);
+        }
+    }
+}
+
+impl Hold {
+    /// Writes down what it is for, and anew what is held beside it.
+    pub(crate) fn record_work(&self) {
+        self.lease.record_work();
+        let Some(scope) = self.scope.as_ref().and_then(Weak::upgrade) else { return };
+        for other in scope.live(|_| true) {
+            other.lease.engine.work_log.changed(&other.lease.owner);
+        }
+    }
+}
+
+impl WaitRecord {
+    /// Writes down that this request has waited for long, at the store with `lease` or in this process'
+    /// own queue. `None` if there is nothing to write down.
+    pub(crate) fn begin(
+        engine: &Arc<ClientInner>,
+        request: &LockRequest,
+        wait_deadline: &WaitDeadline,
+        lease: Option<&Lease>,
+    ) -> Option<Self> {
+        if !engine.settings.record_work {
+            return None;
+        }
+        let wait = Arc::new(Wait {
+            key: request.key.clone(),
+            name: request.options.name.clone(),
+            site: request.options.site.clone(),
+            scope: request.scope.clone(),
+            since: wait_deadline.started_at_wall_clock(),
+        });
+        if let Some(scope) = &wait.scope {
+            scope.begin_wait(&wait.key, wait.since);
+            for hold in scope.live(|_| true) {
+                hold.lease.record_work();
+            }
+        }
+        if let Some(lease) = lease {
+            let wait: Arc<Wait> = Arc::clone(&wait);
+            engine.work_log.put(lease.holder(), WorkSource::Wait(wait));
+        }
+        let owner = lease.map(|lease| lease.owner.clone());
+        Some(Self { engine: Arc::clone(engine), owner, wait })
+    }
+
+    pub(crate) fn since(&self) -> SystemTime {
+        self.wait.since
+    }
+}
+
+impl Drop for WaitRecord {
+    fn drop(&mut self) {
+        let Wait { key, scope, .. } = &*self.wait;
+        if let Some(scope) = scope {
+            scope.end_wait(key);
+            for hold in scope.live(|_| true) {
+                hold.lease.engine.work_log.changed(&hold.lease.owner);
+            }
+        }
+        if let Some(owner) = &self.owner {
+            self.engine.work_log.end_wait(owner);
+        }
+    }
+}

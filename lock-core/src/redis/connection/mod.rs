@@ -1,0 +1,20 @@
+//! Connections: opened, watched, replaced, and what the server lets them do.
+
+mod acl;
+pub(crate) mod client_name;
+mod driver;
+mod managed;
+mod multiplexed;
+mod transport;
+mod wait_pool;
+mod warnings;
+pub(crate) mod work_records;
+
+#[cfg(feature = "test-util")]
+pub(crate) use acl::MissingRights;
+pub(crate) use client_name::{ClientName, REFRESH};
+pub(crate) use managed::{FirstConnection, ManagedConnection, check_server};
+#[cfg(feature = "test-util")]
+pub(crate) use multiplexed::ConnectionId;
+pub(crate) use multiplexed::{Connection, Failure, Response, has_shard_channels};
+pub(crate) use transport::{Transport, push_channel};

@@ -1,0 +1,378 @@
+//! Encodes commands for the native wire: the script of each, with its keys and arguments.
+
+use std::{borrow::Cow, time::Duration};
+
+use lock_store::{
+    AcquireCommand, ClientId, ConvertCommand, FencingToken, Holder, Kind, LeaveCommand, LockKey,
+    Mode, OwnerId, ReleaseCommand, RenewCommand, TransferCommand, WakeTopic,
+};
+use redis::Script;
+
+use super::{
+    free::{Counter, FreeValue},
+    key_names, scripts,
+};
+use crate::redis::protocol::{
+    Decimal, LockScript, NamePattern, Packed, REQUEST_TTL, SLOTS, ScriptCall, WAKE_NUMBERS, Wire,
+    counter_name, slot_of, taken_channel,
+};
+
+#[derive(Debug)]
+pub(crate) struct NativeWire {
+    prefix: String,
+    client: ClientId,
+    /// Other libraries take these locks too.
+    pub(crate) beside_set_nx: bool,
+    /// One, or in a cluster one for each slot.
+    counters: Vec<Counter>,
+    /// The name of the counter, unless there are several.
+    single_counter: Option<String>,
+}
+
+impl NativeWire {
+    pub(crate) fn new(
+        prefix: String,
+        client: &ClientId,
+        in_cluster: bool,
+        beside_set_nx: bool,
+    ) -> Self {
+        let counters = if in_cluster { usize::from(SLOTS) } else { 1 };
+        let counters = std::iter::repeat_with(Counter::default).take(counters).collect();
+        let single_counter = (!in_cluster).then(|| counter_name(&prefix, None));
+        Self { prefix, client: client.clone(), beside_set_nx, counters, single_counter }
+    }
+
+    /// Adds all names of a lock.
+    fn locked(&self, call: ScriptCall, key: &LockKey) -> ScriptCall {
+        whole(call, &self.lock_name(key))
+    }
+
+    /// Adds all names of a lock and the name of its counter. Returns the greatest token that is known
+    /// of it, too.
+    fn counted(&self, call: ScriptCall, key: &LockKey) -> (ScriptCall, u64) {
+        let lock = self.lock_name(key);
+        let slot = self.slot(&lock);
+        let call = whole(call, &lock).key(&*self.counter_name(slot.unwrap_or(0)));
+        (call, self.counter(slot.unwrap_or(0)).known())
+    }
+
+    fn slot(&self, lock: &str) -> Option<u16> {
+        (self.counters.len() > 1).then(|| slot_of(lock.as_bytes()))
+    }
+
+    /// The slot of a lock; 0 on a single server.
+    pub(crate) fn slot_of(&self, key: &LockKey) -> u16 {
+        if self.counters.len() == 1 {
+            return 0;
+        }
+        self.slot(&self.lock_name(key)).unwrap_or(0)
+    }
+
+    fn counter_name(&self, slot: u16) -> Cow<'_, str> {
+        match &self.single_counter {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(counter_name(&self.prefix, Some(slot))),
+        }
+    }
+
+    pub(crate) fn counter(&self, slot: u16) -> &Counter {
+        &self.counters[usize::from(slot)]
+    }
+
+    /// The value of a lock that was free.
+    pub(crate) fn free_value<'a>(&self, step: &'a AcquireCommand) -> FreeValue<'a> {
+        self.value(step.kind, &step.owner, step.mode)
+    }
+
+    /// Takes locks that are free, then so many tokens, then reads what stands under the locks' names.
+    pub(crate) fn free_batch(&self, slot: u16, steps: &[&AcquireCommand], tokens: u64) -> Packed {
+        let mut batch = Packed::with_capacity(128 + 256 * steps.len());
+        let prefix = self.prefix.as_bytes();
+        for step in steps {
+            batch.command(6).arg("SET").joined(&[prefix, step.key.as_str().as_bytes()]);
+            batch.joined(&self.free_value(step).parts());
+            batch.arg("NX").arg("PX").number(whole_ms(step.lease));
+        }
+        batch.command(3).arg("INCRBY").arg(&*self.counter_name(slot)).number(tokens);
+        batch.command(1 + steps.len()).arg(if steps.len() == 1 { "GET" } else { "MGET" });
+        for step in steps {
+            batch.joined(&[prefix, step.key.as_str().as_bytes()]);
+        }
+        batch
+    }
+
+    pub(crate) fn leave_line(&self, step: &LeaveCommand) -> ScriptCall {
+        let call = self.locked(ScriptCall::new(&scripts::LEAVE), &step.key).arg(letter(step.kind));
+        let waiters = step.waiters.iter();
+        waiters.fold(call, |call, (owner, mode)| call.arg(self.owner(owner)).arg(mode.as_str()))
+    }
+
+    /// Releases locks that their owners hold once and for which no other waits. The nonce is the value
+    /// of the first.
+    pub(crate) fn release_free<'a>(
+        &self,
+        mut steps: impl Iterator<Item = &'a ReleaseCommand>,
+    ) -> ScriptCall {
+        let mut call = ScriptCall::new(&scripts::RELEASE_FREE);
+        let lock = |step: &'a ReleaseCommand| {
+            [self.prefix.as_bytes(), step.holder.key.as_str().as_bytes()]
+        };
+        if let Some(first) = steps.next() {
+            call = call.joined_key(&lock(first));
+            call.nonce = self.held_value(first).text();
+        }
+        steps.fold(call, |call, step| {
+            call.joined_key(&lock(step)).joined_arg(&self.held_value(step).parts())
+        })
+    }
+
+    pub(super) fn release_all<'a>(
+        &self,
+        steps: impl Iterator<Item = &'a ReleaseCommand>,
+    ) -> ScriptCall {
+        steps.fold(ScriptCall::new(&scripts::RELEASE), |call, step| {
+            self.locked(call, &step.holder.key)
+                .joined_arg(&self.held_value(step).parts())
+                .number(step.holds)
+                .flag(step.in_line)
+        })
+    }
+
+    /// An owner as it stands in Redis: the name of its client comes first, so that a waiter's
+    /// message goes to its client alone.
+    fn owner(&self, owner: &OwnerId) -> String {
+        match owner.client() {
+            Some(_) => owner.to_string(),
+            None => format!("{}:{owner}", self.client.as_str()),
+        }
+    }
+
+    fn held_value<'a>(&self, step: &'a ReleaseCommand) -> FreeValue<'a> {
+        self.value(step.holder.kind, &step.holder.owner, step.mode)
+    }
+
+    /// The value of a lock that this owner alone holds once, without waiters.
+    fn value<'a>(&self, kind: Kind, owner: &'a OwnerId, mode: Mode) -> FreeValue<'a> {
+        let (owner, number) = match owner.numbered() {
+            Some((client, number)) => (Cow::Borrowed(client), Some(Decimal::of(number))),
+            None => (Cow::Owned(self.owner(owner)), None),
+        };
+        let mode = if mode == Mode::Read { "r" } else { "w" };
+        FreeValue { kind: letter(kind), mode, owner, number }
+    }
+
+    fn acquired(&self, call: ScriptCall, step: &AcquireCommand) -> ScriptCall {
+        let (call, known) = self.counted(call, &step.key);
+        call.arg(self.owner(&step.owner))
+            .arg(letter(step.kind))
+            .arg(step.mode.as_str())
+            .ms(step.lease)
+            .number(if step.kind == Kind::Semaphore { step.wanted_permits } else { step.holds })
+            .ms(step.place.unwrap_or_default())
+            .flag(step.yields)
+            .number(step.reserved_tokens)
+            .number(known)
+            .number(step.permits)
+            .flag(self.beside_set_nx)
+    }
+
+    fn convert(&self, step: &ConvertCommand, to: Mode) -> ScriptCall {
+        let (call, known) = self.counted(ScriptCall::new(&scripts::CONVERT), &step.holder.key);
+        call.arg(self.owner(&step.holder.owner))
+            .arg(letter(step.holder.kind))
+            .arg(to.as_str())
+            .ms(step.lease)
+            .number(step.after.read)
+            .number(step.after.write)
+            .number(known)
+    }
+}
+
+impl Wire for NativeWire {
+    fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    fn lock_name(&self, key: &LockKey) -> String {
+        key_names::lock(&self.prefix, key)
+    }
+
+    fn key_of(&self, name: &str) -> Option<LockKey> {
+        key_names::key_of(&self.prefix, name)
+    }
+
+    fn scripts(&self, sharded: bool) -> Vec<&'static Script> {
+        if sharded { scripts::all_sharded() } else { scripts::all() }
+    }
+
+    fn missing_rights(&self) -> &'static LockScript {
+        &scripts::MISSING_RIGHTS
+    }
+
+    fn listed_commands(&self) -> &'static str {
+        include_str!("scripts/lib/commands.lua")
+    }
+
+    fn key_patterns(&self) -> Vec<NamePattern> {
+        key_names::key_patterns(&self.prefix)
+    }
+
+    fn channel_patterns(&self) -> Vec<NamePattern> {
+        key_names::channel_patterns(&self.prefix)
+    }
+
+    fn probe(&self) -> ScriptCall {
+        let lock = format!("{}probe", self.prefix);
+        let counter = self.counter_name(self.slot(&lock).unwrap_or(0));
+        whole(ScriptCall::new(&scripts::INSPECT), &lock).key(&*counter)
+    }
+
+    fn acquire(&self, step: &AcquireCommand) -> ScriptCall {
+        self.acquired(ScriptCall::new(&scripts::ACQUIRE), step)
+    }
+
+    fn acquire_all(&self, steps: &[AcquireCommand]) -> ScriptCall {
+        let call = ScriptCall::new(&scripts::ACQUIRE_ALL);
+        steps.iter().fold(call, |call, step| self.acquired(call, step))
+    }
+
+    fn granted(&self, key: &LockKey, token: FencingToken, more: u32) {
+        self.counter(self.slot_of(key)).granted(token, more);
+    }
+
+    fn release(&self, step: &ReleaseCommand) -> ScriptCall {
+        self.release_all(std::iter::once(step))
+    }
+
+    fn leave(&self, step: &LeaveCommand) -> Option<ScriptCall> {
+        Some(self.leave_line(step))
+    }
+
+    fn renew(&self, mode: Mode, steps: &[RenewCommand]) -> ScriptCall {
+        steps.iter().fold(ScriptCall::new(&scripts::RENEW), |call, step| {
+            call.key(self.lock_name(&step.holder.key))
+                .arg(self.owner(&step.holder.owner))
+                .arg(letter(step.holder.kind))
+                .arg(mode.as_str())
+                .ms(step.lease)
+        })
+    }
+
+    fn upgrade(&self, step: &ConvertCommand) -> ScriptCall {
+        self.convert(step, Mode::Write)
+    }
+
+    fn downgrade(&self, step: &ConvertCommand) -> ScriptCall {
+        self.convert(step, Mode::Read)
+    }
+
+    fn transfer(&self, step: &TransferCommand) -> ScriptCall {
+        let Holder { kind, key, owner } = &step.holder;
+        self.locked(ScriptCall::new(&scripts::TRANSFER), key)
+            .arg(self.owner(owner))
+            .arg(letter(*kind))
+            .arg(step.mode.as_str())
+            .arg(self.owner(&step.to))
+    }
+
+    fn free_permits(&self, key: &LockKey, _permits: u32) -> ScriptCall {
+        self.locked(ScriptCall::new(&scripts::COUNT_PERMITS), key)
+    }
+
+    fn channel(&self, topic: WakeTopic) -> (String, Option<u8>) {
+        match topic {
+            WakeTopic::ReleaseRequest(key) => {
+                (key_names::release_request(&self.lock_name(&key)), None)
+            }
+            WakeTopic::Taken(client) => (taken_channel(&self.prefix, &client), None),
+            WakeTopic::Turn(holder) => {
+                let channel = key_names::wake(&self.lock_name(&holder.key), self.client.as_str());
+                (channel, wake_number(&self.owner(&holder.owner)))
+            }
+        }
+    }
+
+    fn inspect(&self, key: &LockKey, lists_waiters: bool) -> ScriptCall {
+        let call = self.counted(ScriptCall::new(&scripts::INSPECT), key).0;
+        call.flag(self.beside_set_nx).flag(lists_waiters)
+    }
+
+    fn force_release(&self, key: &LockKey) -> ScriptCall {
+        let (call, known) = self.counted(ScriptCall::new(&scripts::FORCE_RELEASE), key);
+        // The second time it would take the lock from the next holder.
+        call.number(known).flag(self.beside_set_nx).non_idempotent()
+    }
+
+    fn request_release(&self, key: &LockKey) -> ScriptCall {
+        let asked = key_names::release_request(&self.lock_name(key));
+        // The second time it would send the request to the next holder.
+        self.locked(ScriptCall::new(&scripts::REQUEST_RELEASE), key)
+            .key(asked)
+            .ms(REQUEST_TTL)
+            .non_idempotent()
+    }
+
+    fn release_requested(&self, holder: &Holder) -> ScriptCall {
+        ScriptCall::new(&scripts::RELEASE_REQUESTED)
+            .key(key_names::release_request(&self.lock_name(&holder.key)))
+            .arg(self.owner(&holder.owner))
+    }
+}
+
+/// Adds all names of a lock: see `lib/value`.
+fn whole(call: ScriptCall, lock: &str) -> ScriptCall {
+    key_names::beside_lock(lock).into_iter().fold(call.key(lock), ScriptCall::key)
+}
+
+/// Rounded up: a lease is never shorter than requested.
+fn whole_ms(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+/// The letter of a kind in a lock's value.
+fn letter(kind: Kind) -> &'static str {
+    match kind {
+        Kind::ReadWrite => "r",
+        Kind::FairReadWrite => "q",
+        Kind::Reentrant => "e",
+        Kind::NonReentrant => "n",
+        Kind::Fair => "f",
+        Kind::Fenced => "t",
+        Kind::Semaphore => "s",
+    }
+}
+
+/// The number in a message for this waiter: see `lib/line`.
+fn wake_number(owner: &str) -> Option<u8> {
+    let [.., tens, ones] = owner.as_bytes() else { return None };
+    u8::try_from((10 * u32::from(*tens) + u32::from(*ones)) % WAKE_NUMBERS).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_waiter_is_that_of_its_last_digits() {
+        for (owner, number) in [("c:00", 16), ("c:01", 17), ("c:15", 31), ("c:16", 0), ("c:9", 29)]
+        {
+            assert_eq!(wake_number(owner), Some(number), "{owner}");
+        }
+        assert_eq!(wake_number("c"), None);
+    }
+
+    #[test]
+    fn a_grant_of_several_locks_raises_what_is_known_of_their_counter() {
+        let wire = NativeWire::new("lock:".to_owned(), &ClientId::random(), false, false);
+        let key = LockKey::try_from("k").expect("a key");
+        wire.granted(&key, FencingToken::new(5), 2);
+        assert_eq!(wire.counter(0).known(), 7);
+    }
+
+    #[test]
+    fn the_channels_of_waiters_and_of_holders_need_rights() {
+        let wire = NativeWire::new("lock:".to_owned(), &ClientId::random(), false, false);
+        let patterns = wire.channel_patterns().into_iter().map(|sort| sort.pattern);
+        assert_eq!(patterns.collect::<Vec<_>>(), ["&lock_wake:{lock:*", "&lock_asked:{lock:*"]);
+    }
+}

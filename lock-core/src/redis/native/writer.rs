@@ -1,0 +1,412 @@
+//! Sends tries at free locks, and what may undo them: releases, and waiters that leave a line. A command
+//! that is alone is sent by its caller; those that are ready at the same moment go to Redis together, by
+//! one task.
+//!
+//! An undo is sent behind the try that it may have to undo. Otherwise Redis would execute it first, and the
+//! try would take a lock that has no holder, for a whole lease. The caller of the try may be gone, and the
+//! try still be in the queue: so an undo is sent past the queue only while no try is in it, and the task
+//! sends what it takes from the queue at one moment over one connection, the tries first.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use futures_util::{
+    FutureExt,
+    future::BoxFuture,
+    stream::{FuturesUnordered, StreamExt},
+};
+use lock_store::{
+    AcquireCommand, Kind, LeaveCommand, ReleaseCommand, Released, Unavailable, runtime::Tasks,
+};
+use redis::Value;
+use tokio::{
+    sync::{Mutex, mpsc, oneshot},
+    time::Instant,
+};
+
+use super::{
+    encode::NativeWire,
+    free::{Tried, report_tried},
+};
+use crate::redis::{
+    connection::Failure,
+    dispatcher::{Dispatched, Dispatcher},
+    protocol::{Reply, Request, ScriptCall, decode},
+    recent_keys::RecentKeys,
+};
+
+/// The most commands of a kind in one write: Redis answers nothing else meanwhile.
+const MAX_BATCH: usize = 64;
+
+/// The outcome of a release, and whether the command was sent more than once.
+type ReleaseOutcome = Result<(Released, bool), Unavailable>;
+
+/// How many commands there are that another may have to wait for.
+#[derive(Debug, Default)]
+struct UnderWay {
+    /// Tries and releases without an answer.
+    tries: AtomicUsize,
+    releases: AtomicUsize,
+    /// Tries in the queue.
+    unsent: AtomicUsize,
+}
+
+/// Counts one command until it is dropped.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    /// Also returns whether it is the only one.
+    fn new(all: &'a AtomicUsize) -> (Self, bool) {
+        let before = all.fetch_add(1, Ordering::AcqRel);
+        (Self(all), before == 0)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+struct Try {
+    command: AcquireCommand,
+    answer: oneshot::Sender<Tried>,
+}
+
+struct Release {
+    command: ReleaseCommand,
+    answer: oneshot::Sender<ReleaseOutcome>,
+}
+
+struct Leave {
+    command: LeaveCommand,
+    answer: oneshot::Sender<Result<(), Unavailable>>,
+}
+
+enum Pending {
+    Try(Try),
+    Release(Release),
+    Leave(Leave),
+}
+
+/// What the task takes from the queue at one moment.
+#[derive(Default)]
+struct Taken {
+    tries: Vec<Try>,
+    releases: Vec<Release>,
+    leaves: Vec<Leave>,
+}
+
+impl Taken {
+    fn push(&mut self, one: Pending) {
+        match one {
+            Pending::Try(one) => self.tries.push(one),
+            Pending::Release(one) => self.releases.push(one),
+            Pending::Leave(one) => self.leaves.push(one),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.tries.len() + self.releases.len() + self.leaves.len()
+    }
+
+    fn is_full(&self) -> bool {
+        let most = self.tries.len().max(self.releases.len()).max(self.leaves.len());
+        most >= MAX_BATCH
+    }
+}
+
+/// The sending end. The task ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    queue: mpsc::UnboundedSender<Pending>,
+    batches: Batches,
+    under_way: Arc<UnderWay>,
+}
+
+impl Writer {
+    pub(crate) fn start(
+        wire: Arc<NativeWire>,
+        dispatcher: Arc<Dispatcher>,
+        refusals: Arc<RecentKeys>,
+        tasks: &Tasks,
+    ) -> Self {
+        let (queue, pending) = mpsc::unbounded_channel();
+        let (batches, under_way) = (Batches { wire, dispatcher, refusals }, Arc::default());
+        let task = (batches.clone(), Arc::<UnderWay>::clone(&under_way));
+        let pending = Arc::new(Mutex::new(pending));
+        tasks.spawn_supervised(move || {
+            let ((batches, under_way), pending) = (task.clone(), Arc::clone(&pending));
+            async move { batches.run(&mut *pending.lock().await, &under_way.unsent).await }
+        });
+        Self { queue, batches, under_way }
+    }
+
+    pub(crate) async fn try_free(&self, command: &AcquireCommand) -> Tried {
+        let (_counted, is_alone) = Counted::new(&self.under_way.tries);
+        if is_alone {
+            let slot = self.batches.wire.slot_of(&command.key);
+            let mut outcome = Tried::Unknown;
+            self.batches.try_all(slot, &[command], |_, tried| outcome = tried).await;
+            return outcome;
+        }
+        let (answer, answered) = oneshot::channel();
+        self.under_way.unsent.fetch_add(1, Ordering::AcqRel);
+        // Without the task the client is shut down, which the script finds out.
+        let _ = self.queue.send(Pending::Try(Try { command: command.clone(), answer }));
+        answered.await.unwrap_or(Tried::Unknown)
+    }
+
+    pub(crate) async fn release(&self, command: ReleaseCommand) -> ReleaseOutcome {
+        let (_counted, is_alone) = Counted::new(&self.under_way.releases);
+        if is_alone && self.may_pass_queue() {
+            return self.batches.release(&command).await;
+        }
+        let (answer, answered) = oneshot::channel();
+        let _ = self.queue.send(Pending::Release(Release { command, answer }));
+        answered.await.unwrap_or_else(|_| Err(Unavailable::unsent("the lock client is shut down")))
+    }
+
+    pub(crate) async fn leave(&self, command: LeaveCommand) -> Result<(), Unavailable> {
+        if self.may_pass_queue() {
+            return self.batches.leave(&command).await;
+        }
+        let (answer, answered) = oneshot::channel();
+        let _ = self.queue.send(Pending::Leave(Leave { command, answer }));
+        answered.await.unwrap_or_else(|_| Err(Unavailable::unsent("the lock client is shut down")))
+    }
+
+    /// Whether an undo may be sent at once: the try that it must undo is not in the queue.
+    fn may_pass_queue(&self) -> bool {
+        self.under_way.unsent.load(Ordering::Acquire) == 0
+    }
+}
+
+fn too_few_answers() -> Unavailable {
+    Unavailable::unsent("BUG: too few answers to a batch")
+}
+
+#[derive(Debug, Clone)]
+struct Batches {
+    wire: Arc<NativeWire>,
+    dispatcher: Arc<Dispatcher>,
+    refusals: Arc<RecentKeys>,
+}
+
+impl Batches {
+    async fn run(&self, pending: &mut mpsc::UnboundedReceiver<Pending>, unsent: &AtomicUsize) {
+        let mut in_flight = FuturesUnordered::new();
+        let mut came_together = false;
+        loop {
+            let first = tokio::select! {
+                Some(()) = in_flight.next() => continue,
+                first = pending.recv() => first,
+            };
+            let Some(first) = first else { break };
+            if came_together {
+                // Tasks that are ready to run may have more to send.
+                tokio::task::yield_now().await;
+            }
+            let mut taken = Taken::default();
+            taken.push(first);
+            while !taken.is_full()
+                && let Ok(next) = pending.try_recv()
+            {
+                taken.push(next);
+            }
+            came_together = taken.len() > 1;
+            let tries = taken.tries.len();
+            for sending in self.send(taken) {
+                let mut sending = sending;
+                // Queued at the connection now, before anything that is taken from the queue later.
+                if (&mut sending).now_or_never().is_none() {
+                    in_flight.push(sending);
+                }
+            }
+            // Only now: an undo that finds none in the queue is sent by its caller, on another thread.
+            unsent.fetch_sub(tries, Ordering::AcqRel);
+        }
+        while in_flight.next().await.is_some() {}
+    }
+
+    /// One future for each group of commands that go in one write, the tries before what may undo them.
+    fn send(&self, taken: Taken) -> Vec<BoxFuture<'static, ()>> {
+        let Taken { tries, releases, leaves } = taken;
+        let mut sending = Vec::new();
+        for (slot, tries) in by_slot(tries, |one| self.wire.slot_of(&one.command.key)) {
+            let batches = self.clone();
+            let send = async move {
+                let commands: Vec<_> = tries.iter().map(|one| &one.command).collect();
+                let mut outcomes = vec![Tried::Unknown; tries.len()];
+                batches.try_all(slot, &commands, |at, outcome| outcomes[at] = outcome).await;
+                for (one, outcome) in tries.into_iter().zip(outcomes) {
+                    let _ = one.answer.send(outcome);
+                }
+            };
+            sending.push(send.boxed());
+        }
+        for (slot, releases) in by_slot(releases, |one| self.wire.slot_of(&one.command.holder.key))
+        {
+            let batches = self.clone();
+            let send = async move {
+                let commands: Vec<_> = releases.iter().map(|one| &one.command).collect();
+                let outcomes = batches.release_all(slot, &commands).await;
+                for (one, outcome) in releases.into_iter().zip(outcomes) {
+                    let _ = one.answer.send(outcome);
+                }
+            };
+            sending.push(send.boxed());
+        }
+        for Leave { command, answer } in leaves {
+            let batches = self.clone();
+            let send = async move {
+                let _ = answer.send(batches.leave(&command).await);
+            };
+            sending.push(send.boxed());
+        }
+        sending
+    }
+
+    async fn leave(&self, step: &LeaveCommand) -> Result<(), Unavailable> {
+        let mut call = self.wire.leave_line(step);
+        call.nonce = self.dispatcher.nonce();
+        let slot = self.wire.slot_of(&step.key);
+        Reply::new(self.dispatch(slot, &call).await?.answer).left()
+    }
+
+    /// Whether most likely no other waits for the lock.
+    fn is_plain(&self, step: &ReleaseCommand) -> bool {
+        step.holds == 0
+            && !step.in_line
+            && step.holder.kind != Kind::Semaphore
+            && !self.refusals.is_recent(&step.holder.key)
+    }
+
+    async fn release(&self, step: &ReleaseCommand) -> ReleaseOutcome {
+        let slot = self.wire.slot_of(&step.holder.key);
+        let mut again = false;
+        if self.is_plain(step) {
+            let (others, plain_again) = self.release_plain(slot, std::iter::once(step)).await?;
+            if others.is_empty() {
+                return Ok((Released::Freed, plain_again));
+            }
+            again = plain_again;
+        }
+        // Boxed apart: what is above is moved for every release, and must be small.
+        let mut outcomes = Box::pin(self.release_whole(slot, &[step])).await;
+        let (released, whole_again) = outcomes.pop().unwrap_or_else(|| Err(too_few_answers()))?;
+        Ok((released, again || whole_again))
+    }
+
+    /// First those for which most likely no other waits, then the others. Returns the outcome of each.
+    async fn release_all(&self, slot: u16, steps: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
+        let mut outcomes: Vec<Option<ReleaseOutcome>> = steps.iter().map(|_| None).collect();
+        let plain: Vec<_> = (0..steps.len()).filter(|at| self.is_plain(steps[*at])).collect();
+        let mut again = false;
+        if !plain.is_empty() {
+            match self.release_plain(slot, plain.iter().map(|at| steps[*at])).await {
+                Ok((others, plain_again)) => {
+                    again = plain_again;
+                    for (number, at) in plain.into_iter().enumerate() {
+                        if !others.contains(&(number + 1)) {
+                            outcomes[at] = Some(Ok((Released::Freed, again)));
+                        }
+                    }
+                }
+                Err(why) => plain.into_iter().for_each(|at| outcomes[at] = Some(Err(why.clone()))),
+            }
+        }
+        let rest: Vec<_> = (0..steps.len()).filter(|at| outcomes[*at].is_none()).collect();
+        if !rest.is_empty() {
+            let whole: Vec<_> = rest.iter().map(|at| steps[*at]).collect();
+            for (at, outcome) in rest.into_iter().zip(self.release_whole(slot, &whole).await) {
+                let outcome = outcome.map(|(released, whole)| (released, again || whole));
+                outcomes[at] = Some(outcome);
+            }
+        }
+        outcomes.into_iter().map(|one| one.unwrap_or_else(|| Err(too_few_answers()))).collect()
+    }
+
+    /// By a script that looks at nothing but the locks' values. Returns the numbers, from 1, of those
+    /// that were not released, and whether the script was sent more than once.
+    async fn release_plain(
+        &self,
+        slot: u16,
+        steps: impl Iterator<Item = &ReleaseCommand> + Clone,
+    ) -> Result<(Vec<usize>, bool), Unavailable> {
+        let call = self.wire.release_free(steps.clone());
+        let dispatched = self.dispatch(slot, &call).await?;
+        let others = decode::other_values(&dispatched.answer);
+        if !others.is_empty() {
+            let refused = steps.enumerate().filter(|(at, _)| others.contains(&(at + 1)));
+            refused.for_each(|(_, step)| self.refusals.add(&step.holder.key));
+        }
+        Ok((others, dispatched.again))
+    }
+
+    /// By the script that also wakes waiters. Returns the outcome of each.
+    async fn release_whole(&self, slot: u16, steps: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
+        let mut call = self.wire.release_all(steps.iter().copied());
+        call.nonce = self.dispatcher.nonce();
+        match self.dispatch(slot, &call).await {
+            Ok(dispatched) => decode::released_all(&dispatched.answer)
+                .into_iter()
+                .map(|answer| answer.map(|released| (released, dispatched.again)))
+                .collect(),
+            Err(why) => steps.iter().map(|_| Err(why.clone())).collect(),
+        }
+    }
+
+    async fn dispatch(&self, slot: u16, call: &ScriptCall) -> Result<Dispatched, Unavailable> {
+        let check = |value: &Value| decode::answers(value, &call.nonce);
+        self.dispatcher.send(slot, &Request::Script(call), None, check).await
+    }
+
+    /// Reports the outcome of each, unless nothing was sent or it is unknown.
+    async fn try_all(
+        &self,
+        slot: u16,
+        commands: &[&AcquireCommand],
+        mut report: impl FnMut(usize, Tried),
+    ) {
+        let counter = self.wire.counter(slot);
+        let up = self.dispatcher.up(slot);
+        let Some((.., connection)) = up.filter(|(.., over)| counter.may_increment(over)) else {
+            return;
+        };
+        let (known, sent) = (counter.known(), Instant::now());
+        let total = commands.iter().map(|one| 1 + u64::from(one.reserved_tokens)).sum();
+        let answers =
+            connection.query_all(&self.wire.free_batch(slot, commands, total), Some(sent));
+        match answers.await {
+            Ok(answers) => {
+                if report_tried(&self.wire, &answers, slot, commands, (known, total), report)
+                    .is_none()
+                {
+                    connection.end();
+                }
+            }
+            // The script is sent over the next connection.
+            Err(Failure::ConnectionLost | Failure::ServerError(_)) => {}
+            Err(Failure::Late) => {
+                let why = Tried::Failed(self.dispatcher.no_answer(self.dispatcher.command_timeout));
+                (0..commands.len()).for_each(|at| report(at, why.clone()));
+            }
+        }
+    }
+}
+
+/// Groups commands by slot, in order.
+fn by_slot<T>(all: Vec<T>, slot_of: impl Fn(&T) -> u16) -> Vec<(u16, Vec<T>)> {
+    let mut groups: Vec<(u16, Vec<T>)> = Vec::new();
+    for one in all {
+        let slot = slot_of(&one);
+        match groups.iter_mut().find(|group| group.0 == slot) {
+            Some(group) => group.1.push(one),
+            None => groups.push((slot, vec![one])),
+        }
+    }
+    groups
+}

@@ -1,0 +1,135 @@
+//! The fair read/write lock: in order of arrival, readers that follow each other together.
+
+use std::time::Duration;
+
+use super::{
+    fair_queue::FairQueue,
+    holders::{HolderCheck, Holders},
+    rules::{LockRules, StepContext},
+};
+use crate::{
+    command::{AcquireCommand, ConvertCommand, ReleaseCommand, TransferCommand},
+    outcome::{Acquired, Downgraded, Released, Renewal, Transferred, Upgraded},
+    runtime::LeaseInstant,
+    snapshot::LockSnapshot,
+    types::{Kind, Mode, OwnerId},
+};
+
+/// How many readers one command notifies; each that enters notifies the one behind it.
+const MAX_WOKEN: usize = 100;
+/// The shortest pause that a refused waiter is given before it polls.
+const SOON: Duration = Duration::from_millis(1);
+
+#[derive(Debug, Default)]
+pub(crate) struct FairReadWrite {
+    holders: Holders,
+    line: FairQueue,
+}
+
+impl FairReadWrite {
+    fn stands_behind_others(&self, step: &AcquireCommand) -> bool {
+        self.line.is_behind_others(&step.owner, step.mode)
+    }
+
+    fn refuse(&mut self, step: &AcquireCommand, now: LeaseInstant) -> Acquired {
+        if let Some(life) = step.place {
+            self.line.stand(step, life, now);
+        }
+        let ahead = self.line.right_before(&step.owner).map(|place| place.until);
+        let until = self.holders.until().into_iter().chain(ahead).min().unwrap_or(now);
+        let remaining = Some(now.until(until).max(SOON));
+        Acquired::Busy { remaining, in_line: step.place.is_some() }
+    }
+
+    fn tell_next(&mut self, context: &mut StepContext<'_>) {
+        if self.holders.mode() == Some(Mode::Write) {
+            return;
+        }
+        self.line.drop_dead_but(None, context.now);
+        for reader in self.line.leading_readers().take(MAX_WOKEN) {
+            context.wake_owner(&reader.owner);
+        }
+        let head = self.line.head().filter(|head| head.mode == Mode::Write);
+        if let Some(writer) = head.filter(|_| self.holders.is_free()) {
+            context.wake_owner(&writer.owner);
+        }
+    }
+}
+
+impl LockRules for FairReadWrite {
+    fn expire(&mut self, now: LeaseInstant) {
+        self.holders.expire(now);
+        self.line.expire(now);
+    }
+
+    fn is_over(&self) -> bool {
+        self.holders.is_free() && self.line.is_empty()
+    }
+
+    fn acquire(&mut self, step: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
+        let now = context.now;
+        if self.line.drop_dead_but(Some(&step.owner), now) {
+            self.tell_next(context);
+        }
+        match self.holders.check(step) {
+            HolderCheck::Lost => Acquired::Lost,
+            HolderCheck::Held { .. } => self.refuse(step, now),
+            HolderCheck::Free { fresh: true } if self.stands_behind_others(step) => {
+                self.refuse(step, now)
+            }
+            HolderCheck::Free { .. } => {
+                let stood = self.line.leave(&step.owner);
+                let behind = stood.and_then(|number| self.line.behind(number));
+                if let Some(reader) = behind.filter(|place| place.mode == Mode::Read)
+                    && step.mode == Mode::Read
+                {
+                    context.wake_owner(&reader.owner);
+                }
+                let due = self.holders.grant(step, now);
+                Acquired::Granted(due.then(|| context.token()))
+            }
+        }
+    }
+
+    fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
+        if step.in_line {
+            self.line.leave(&step.holder.owner);
+        }
+        let (released, _) = self.holders.release(step, context.now);
+        self.tell_next(context);
+        released
+    }
+
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
+        self.holders.renew(owner, mode, until)
+    }
+
+    fn upgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Upgraded {
+        self.holders.upgrade(step, context)
+    }
+
+    fn downgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Downgraded {
+        let (downgraded, opened) = self.holders.downgrade(step, context.now);
+        if opened {
+            self.tell_next(context);
+        }
+        downgraded
+    }
+
+    fn transfer(&mut self, step: &TransferCommand) -> Transferred {
+        self.holders.transfer(step)
+    }
+
+    fn standing(&self, now: LeaseInstant) -> LockSnapshot {
+        LockSnapshot {
+            kind: Some(Kind::FairReadWrite),
+            waiters: self.line.standing(now).collect(),
+            ..self.holders.standing(now)
+        }
+    }
+
+    fn take_away(&mut self, context: &mut StepContext<'_>) {
+        self.holders = Holders::default();
+        self.tell_next(context);
+    }
+}

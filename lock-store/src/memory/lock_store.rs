@@ -1,0 +1,359 @@
+//! The commands of the store in memory: each one under the mutex, as a script runs alone in Redis.
+
+use std::{future::ready, time::Duration};
+
+use futures_util::{FutureExt, future::BoxFuture};
+
+use super::{
+    lock::{KeyEntry, Lock},
+    rules::StepContext,
+    store::{Keys, MemoryStore},
+    subscribers::WakeChannel,
+};
+use crate::{
+    command::{
+        AcquireCommand, ConvertCommand, Holder, LeaveCommand, ReleaseCommand, RenewCommand,
+        TransferCommand, WorkRecord,
+    },
+    lock_store::LockStore,
+    notify::{WakeTopic, WakeupReceiver},
+    outcome::{
+        Acquired, AcquiredAll, Downgraded, Released, Renewal, StoreFuture, StoreHealth,
+        StoreIdentity, Transferred, Upgraded,
+    },
+    snapshot::LockSnapshot,
+    store_admin::StoreAdmin,
+    types::{ClientInfo, ForcedRelease, KeyPage, Kind, LockKey, Mode, StoreError, Unavailable},
+};
+
+impl MemoryStore {
+    fn with_keys<'a, T: Send + 'a>(&self, step: impl FnOnce(&mut Keys) -> T) -> StoreFuture<'a, T> {
+        let mut keys = self.keys();
+        ready(keys.up().map(|()| step(&mut keys)).map_err(StoreError::from)).boxed()
+    }
+}
+
+impl Keys {
+    fn acquire(&mut self, step: &AcquireCommand) -> Acquired {
+        let acquired = self.with(&step.key, Some(step.kind), |entry, context| {
+            if !entry.lock.becomes(step.kind) {
+                return Acquired::WrongKind;
+            }
+            entry.lock.shape().acquire(step, context)
+        });
+        acquired.unwrap_or(Acquired::WrongKind)
+    }
+
+    fn release(&mut self, step: &ReleaseCommand) -> Released {
+        let Holder { kind, key, .. } = &step.holder;
+        let of_kind = self.of_kind(key, *kind, |lock, context| lock.shape().release(step, context));
+        of_kind.unwrap_or(Released::Gone)
+    }
+
+    /// All or none: what was granted before the first refusal is released again, as if it had been
+    /// held for a moment.
+    fn acquire_all(&mut self, steps: &[AcquireCommand]) -> AcquiredAll {
+        let mut tokens = Vec::with_capacity(steps.len());
+        let mut granted: Vec<&AcquireCommand> = Vec::with_capacity(steps.len());
+        for (at, step) in steps.iter().enumerate() {
+            let held_before = self.holds(step) >= step.holds;
+            match self.acquire(step) {
+                Acquired::Granted(token) => {
+                    tokens.push(token);
+                    granted.extend((!held_before).then_some(step));
+                }
+                answer => {
+                    for step in granted {
+                        let (mode, holds) = (step.mode, step.holds - 1);
+                        let holder = step.holder();
+                        self.release(&ReleaseCommand { holder, mode, holds, in_line: false });
+                    }
+                    return AcquiredAll::Refused { at, answer };
+                }
+            }
+        }
+        AcquiredAll::Granted(tokens)
+    }
+
+    fn holds(&mut self, step: &AcquireCommand) -> u32 {
+        let standing = self.standing(&step.key);
+        let owner = step.owner.to_string();
+        let own = standing.holders.iter().find(|holder| holder.owner == owner);
+        own.map_or(0, |own| own.holds.of(step.mode))
+    }
+
+    fn standing(&mut self, key: &LockKey) -> LockSnapshot {
+        let standing = self.with(key, None, |entry, context| LockSnapshot {
+            token: entry.token,
+            ..entry.lock.shape().standing(context.now)
+        });
+        standing.unwrap_or_default()
+    }
+
+    /// Applies `work` to an existing lock, unless it is of another kind.
+    fn of_kind<T>(
+        &mut self,
+        key: &LockKey,
+        kind: Kind,
+        work: impl FnOnce(&mut Lock, &mut StepContext<'_>) -> T,
+    ) -> Option<T> {
+        let work = |lock: &mut Lock, context: &mut StepContext<'_>| {
+            lock.is_of(kind).then(|| work(lock, context))
+        };
+        self.with(key, None, |entry, context| work(&mut entry.lock, context)).flatten()
+    }
+
+    fn force_release(&mut self, key: &LockKey) -> ForcedRelease {
+        let forced = self.with(key, Some(Kind::ReadWrite), |entry, context| {
+            let standing = entry.lock.shape().standing(context.now);
+            entry.lock.shape().take_away(context);
+            let has_tokens = !entry.lock.is_of(Kind::Semaphore);
+            let fencing_token = has_tokens.then(|| context.token());
+            let forced = ForcedRelease { was_held: standing.mode.is_some(), fencing_token };
+            (forced, standing.holders)
+        });
+        let Some((forced, holders)) = forced else {
+            return ForcedRelease { was_held: false, fencing_token: None };
+        };
+        for holder in holders {
+            self.subscribers.taken(&holder.owner);
+        }
+        forced
+    }
+
+    fn request_release(&mut self, key: &LockKey) -> usize {
+        let requested = self.with(key, None, |entry, context| {
+            context.wake(WakeChannel::ReleaseRequest);
+            let holders = entry.lock.shape().standing(context.now).holders;
+            entry.release_requests = holders.into_iter().map(|holder| holder.owner).collect();
+            entry.release_requests.len()
+        });
+        requested.unwrap_or(0)
+    }
+
+    fn free_permits(&mut self, key: &LockKey, permits: u32) -> Option<i64> {
+        let in_use = self.with(key, None, |entry, _| match &entry.lock {
+            Lock::SemaphoreLock(semaphore) => Some(semaphore.in_use()),
+            _ => None,
+        });
+        let in_use = i64::try_from(in_use.unwrap_or(Some(0))?).unwrap_or(i64::MAX);
+        Some(i64::from(permits).saturating_sub(in_use))
+    }
+}
+
+impl LockStore for MemoryStore {
+    fn acquire(&self, step: AcquireCommand) -> StoreFuture<'_, Acquired> {
+        self.with_keys(|keys| keys.acquire(&step))
+    }
+
+    fn supports_atomic_multi(&self, _keys: &[&LockKey]) -> bool {
+        true
+    }
+
+    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
+        self.with_keys(|keys| keys.acquire_all(&steps))
+    }
+
+    fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
+        self.with_keys(|keys| keys.release(&step))
+    }
+
+    fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
+        self.with_keys(|keys| step.releases().for_each(|release| _ = keys.release(&release)))
+    }
+
+    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
+        self.with_keys(|keys| {
+            let renewed = steps.iter().map(|step| {
+                let Holder { kind, key, owner } = &step.holder;
+                let renewed = keys.of_kind(key, *kind, |lock, context| {
+                    lock.shape().renew(owner, mode, context.now.after(step.lease))
+                });
+                renewed.unwrap_or(Renewal::Lost)
+            });
+            renewed.collect()
+        })
+    }
+
+    fn reserves_tokens(&self) -> bool {
+        true
+    }
+
+    fn supports_mode_changes(&self) -> bool {
+        true
+    }
+
+    fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
+        self.with_keys(|keys| {
+            let Holder { kind, key, .. } = &step.holder;
+            let upgraded =
+                keys.of_kind(key, *kind, |lock, context| lock.shape().upgrade(&step, context));
+            upgraded.unwrap_or(Upgraded::Lost)
+        })
+    }
+
+    fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
+        self.with_keys(|keys| {
+            let Holder { kind, key, .. } = &step.holder;
+            let downgraded =
+                keys.of_kind(key, *kind, |lock, context| lock.shape().downgrade(&step, context));
+            downgraded.unwrap_or(Downgraded::Lost)
+        })
+    }
+
+    fn supports_transfers(&self) -> bool {
+        true
+    }
+
+    fn transfer(&self, step: TransferCommand) -> StoreFuture<'_, Transferred> {
+        self.with_keys(|keys| {
+            let Holder { kind, key, .. } = &step.holder;
+            let transferred = keys.of_kind(key, *kind, |lock, _| lock.shape().transfer(&step));
+            transferred.unwrap_or(Transferred::Gone)
+        })
+    }
+
+    fn record_work(&self, records: Vec<WorkRecord>) -> StoreFuture<'_, ()> {
+        self.with_keys(|keys| {
+            for WorkRecord { holder, text, .. } in records {
+                let owner = holder.owner.to_string();
+                match text {
+                    Some(text) => keys.work.insert(owner, text),
+                    None => keys.work.remove(&owner),
+                };
+            }
+        })
+    }
+
+    fn free_permits(&self, key: LockKey, permits: u32) -> StoreFuture<'_, Option<i64>> {
+        self.with_keys(|keys| keys.free_permits(&key, permits))
+    }
+
+    fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
+        self.keys().subscribers.listen(topic)
+    }
+
+    fn connection_status(&self) -> Result<(), Unavailable> {
+        self.keys().up()
+    }
+
+    fn identity(&self) -> StoreFuture<'_, StoreIdentity> {
+        let identity = MemoryStore::identity(self);
+        self.with_keys(|_| identity)
+    }
+
+    fn health(&self) -> BoxFuture<'_, StoreHealth> {
+        let round_trip = self.keys().up().map(|()| Duration::ZERO);
+        ready(StoreHealth::new("memory", round_trip)).boxed()
+    }
+
+    fn admin(&self) -> Option<&dyn StoreAdmin> {
+        Some(self)
+    }
+}
+
+impl StoreAdmin for MemoryStore {
+    fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
+        self.with_keys(|keys| Some(keys.standing(&key)))
+    }
+
+    fn list(
+        &self,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> StoreFuture<'_, KeyPage> {
+        self.with_keys(|keys| {
+            let mut held = keys.begin_with(&prefix);
+            held.retain(|key| {
+                let standing = keys.standing(key);
+                after.as_deref().is_none_or(|after| key.as_str() > after)
+                    && !standing.holders.is_empty()
+            });
+            KeyPage::cut(held, limit)
+        })
+    }
+
+    fn work(&self, owners: Vec<String>) -> StoreFuture<'_, Vec<Option<String>>> {
+        self.with_keys(|keys| owners.iter().map(|owner| keys.work.get(owner).cloned()).collect())
+    }
+
+    fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
+        self.with_keys(|_| vec![None; clients.len()])
+    }
+
+    fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
+        self.with_keys(|keys| Some(keys.force_release(&key)))
+    }
+
+    fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
+        self.with_keys(|keys| Some(u32::try_from(keys.request_release(&key)).unwrap_or(u32::MAX)))
+    }
+
+    fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
+        self.with_keys(|keys| {
+            let is_requested =
+                |entry: &mut KeyEntry| entry.release_requests.contains(&holder.owner.to_string());
+            keys.with(&holder.key, None, |entry, _| is_requested(entry)).unwrap_or(false)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{command::Holds, types::OwnerId};
+
+    const LEASE: Duration = Duration::from_secs(30);
+
+    fn now<T>(answer: StoreFuture<'_, T>) -> T {
+        answer.now_or_never().expect("at once").expect("it is up")
+    }
+
+    fn write(key: &LockKey, owner: &OwnerId) -> AcquireCommand {
+        AcquireCommand {
+            kind: Kind::ReadWrite,
+            key: key.clone(),
+            owner: owner.clone(),
+            mode: Mode::Write,
+            holds: 1,
+            lease: LEASE,
+            yields: false,
+            place: None,
+            reserved_tokens: 0,
+            waited: Duration::ZERO,
+            permits: 0,
+            wanted_permits: 1,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn several_that_are_refused_together_leave_what_was_held_before() {
+        let store = MemoryStore::new();
+        let keys = ["a", "b", "c"].map(|key| LockKey::try_from(key).expect("a key"));
+        let (own, other) = (OwnerId::permit(), OwnerId::permit());
+        now(store.acquire(write(&keys[0], &own)));
+        now(store.acquire(write(&keys[2], &other)));
+        let steps = [0, 1, 2].map(|at| write(&keys[at], &own));
+        let refused = now(store.acquire_all(steps.into()));
+        assert!(matches!(refused, AcquiredAll::Refused { at: 2, .. }), "{refused:?}");
+        let held = keys.map(|key| now(store.inspect(key)).expect("a lock").holders.len());
+        assert_eq!(held, [1, 0, 1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_inside_a_write_that_is_gone_is_no_upgrade() {
+        let store = MemoryStore::new();
+        let (key, owner) = (LockKey::try_from("k").expect("a key"), OwnerId::permit());
+        let read = AcquireCommand { mode: Mode::Read, ..write(&key, &owner) };
+        let holder = read.holder();
+        now(store.acquire(read));
+        let after = |write| ConvertCommand {
+            holder: holder.clone(),
+            after: Holds { read: 0, write },
+            lease: LEASE,
+        };
+        assert_eq!(now(store.upgrade(after(2))), Upgraded::Lost);
+        assert!(matches!(now(store.upgrade(after(1))), Upgraded::Granted(_)));
+    }
+}

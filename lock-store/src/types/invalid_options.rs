@@ -1,0 +1,16 @@
+//! An option is out of bounds.
+
+use thiserror::Error;
+
+/// An option is out of bounds. Nothing was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct InvalidOptions(String);
+
+impl InvalidOptions {
+    /// An error whose message says which option is out of bounds, and what its bounds are.
+    #[must_use]
+    pub fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}

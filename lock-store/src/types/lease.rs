@@ -1,0 +1,60 @@
+//! How long a hold may be believed in: pure arithmetic, no clock, no I/O.
+
+use std::time::Duration;
+
+/// How long one command may take before the store counts as unavailable, by default.
+pub const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
+/// The default lease.
+pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
+
+/// What the holder's clock must leave unused at the end of a lease, so that a holder knows of its
+/// loss before Redis can grant the lock to another: a twentieth of the lease, at least 10 ms, at
+/// most a quarter.
+pub fn margin(lease: Duration) -> Duration {
+    (lease / 20).max(Duration::from_millis(10)).min(lease / 4)
+}
+
+/// From sending an acquire or a renewal to the moment the holder stops believing in it.
+#[must_use]
+pub fn validity(lease: Duration) -> Duration {
+    lease - margin(lease)
+}
+
+/// From one renewal to the next: a third of the lease, so two may fail.
+pub fn renewal_period(lease: Duration) -> Duration {
+    lease / 3
+}
+
+/// How soon a renewal of unknown outcome is tried again.
+pub fn renewal_retry(lease: Duration) -> Duration {
+    (lease / 12).clamp(Duration::from_millis(20), Duration::from_secs(1))
+}
+
+/// How much sooner than due a hold may be renewed to share a round trip with others.
+pub fn renewal_window(lease: Duration) -> Duration {
+    renewal_period(lease) / 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn margins() {
+        let ms = Duration::from_millis;
+        assert_eq!(margin(ms(30_000)), ms(1_500));
+        assert_eq!(margin(ms(100)), ms(10));
+        assert_eq!(margin(ms(20)), ms(5));
+        assert_eq!(validity(ms(30_000)), ms(28_500));
+    }
+
+    #[test]
+    fn renewals() {
+        let ms = Duration::from_millis;
+        assert_eq!(renewal_period(ms(30_000)), ms(10_000));
+        assert_eq!(renewal_window(ms(30_000)), ms(1_000));
+        assert_eq!(renewal_retry(ms(100)), ms(20));
+        assert_eq!(renewal_retry(ms(6_000)), ms(500));
+        assert_eq!(renewal_retry(ms(30_000)), ms(1_000));
+    }
+}

@@ -1,0 +1,90 @@
+//! Deletes what a release could not delete.
+//!
+//! A znode lives for as long as its session, which may be forever. So a deletion that was not confirmed
+//! is repeated until it is, or the session has ended, whether or not a caller still waits for it.
+
+use std::{sync::Arc, time::Duration};
+
+use lock_store::runtime::Backoff;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    contenders::{Contender, Contenders},
+    sessions::Sessions,
+};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Leaves a contender to the cleanup, unless it is certain that nothing of it is left.
+pub(crate) struct AbandonOnDrop<'a> {
+    contenders: &'a Contenders,
+    contender: &'a Arc<Contender>,
+    is_done: bool,
+}
+
+impl<'a> AbandonOnDrop<'a> {
+    pub(crate) fn new(contenders: &'a Contenders, contender: &'a Arc<Contender>) -> Self {
+        Self { contenders, contender, is_done: false }
+    }
+
+    /// Nothing of it is in the store.
+    pub(crate) fn done(mut self) {
+        self.is_done = true;
+        self.contenders.remove(self.contender);
+    }
+}
+
+impl Drop for AbandonOnDrop<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.contenders.abandon(self.contender);
+        }
+    }
+}
+
+/// Runs until the store is closed.
+pub(crate) async fn run(
+    contenders: Arc<Contenders>,
+    sessions: Arc<Sessions>,
+    closed: CancellationToken,
+) {
+    let clean = async {
+        loop {
+            contenders.abandoned_some.notified().await;
+            let mut backoff = Backoff::new(FIRST_PAUSE);
+            loop {
+                let mut left = Vec::new();
+                for contender in contenders.take_abandoned() {
+                    if !delete(&contender, &sessions).await {
+                        left.push(contender);
+                    }
+                }
+                if left.is_empty() {
+                    break;
+                }
+                left.iter().for_each(|contender| contenders.abandon(contender));
+                tokio::time::sleep(backoff.next(LONGEST_PAUSE)).await;
+            }
+        }
+    };
+    tokio::select! {
+        () = clean => {}
+        () = closed.cancelled() => {}
+    }
+}
+
+/// Returns whether nothing of it is left.
+async fn delete(contender: &Contender, sessions: &Sessions) -> bool {
+    let Ok(session) = sessions.current().await else { return true };
+    if session.number != contender.session {
+        return true;
+    }
+    let mut state = contender.state.lock().await;
+    for znode in state.znodes() {
+        if znode.delete(&session).await.is_err() {
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,218 @@
+//! What this client has, or may have, in the store: one contender for each owner of each key.
+
+use std::{collections::HashMap, sync::Arc};
+
+use lock_store::{
+    Holder, Holds, Kind, LockKey, Mode, NotifyState, OwnerId, WakeupReceiver, runtime::Mutex,
+};
+use tokio::{
+    sync::{Mutex as AsyncMutex, Notify, watch},
+    task::JoinHandle,
+    time::Instant,
+};
+
+use super::{
+    names::{PERMITS, Role, TURNS},
+    znode::Znode,
+};
+
+/// One owner of one key. Commands of one owner come one at a time; the cleanup may come between.
+#[derive(Debug)]
+pub(crate) struct Contender {
+    pub(crate) holder: Holder,
+    /// The folder of its lock.
+    pub(crate) path: String,
+    /// Its session: everything in it ends with that.
+    pub(crate) session: u64,
+    pub(crate) state: AsyncMutex<ContenderState>,
+    turn: watch::Sender<NotifyState>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ContenderState {
+    /// Its place at the lock, or its permit.
+    pub(crate) znode: Znode,
+    /// Its turn to take a permit.
+    pub(crate) queue: Option<Znode>,
+    /// The read that takes the place of its write.
+    pub(crate) next: Option<Znode>,
+    /// What its owner holds; none while it waits.
+    pub(crate) holds: Holds,
+    /// The znode that it waits for.
+    watch: Option<(String, JoinHandle<()>)>,
+    /// Looks out for a request to release.
+    requests: Option<JoinHandle<()>>,
+    /// Looks out for an operator that takes its znode away.
+    taken: Option<JoinHandle<()>>,
+}
+
+impl Drop for ContenderState {
+    fn drop(&mut self) {
+        self.watch_none();
+        for task in [self.requests.take(), self.taken.take()].into_iter().flatten() {
+            task.abort();
+        }
+    }
+}
+
+impl ContenderState {
+    pub(crate) fn watches(&self, path: &str) -> bool {
+        self.watch.as_ref().is_some_and(|(watched, task)| watched == path && !task.is_finished())
+    }
+
+    pub(crate) fn watch(&mut self, path: String, task: JoinHandle<()>) {
+        self.watch_none();
+        self.watch = Some((path, task));
+    }
+
+    /// Waits until what it watches has changed.
+    pub(crate) async fn watched(&mut self) {
+        if let Some((_, task)) = &mut self.watch {
+            let _ = task.await;
+        }
+        self.watch = None;
+    }
+
+    pub(crate) fn looks_out_for_requests(&self) -> bool {
+        self.requests.as_ref().is_some_and(|task| !task.is_finished())
+    }
+
+    pub(crate) fn look_out_for_requests(&mut self, task: JoinHandle<()>) {
+        self.requests = Some(task);
+    }
+
+    pub(crate) fn look_out_for_taking(&mut self, task: JoinHandle<()>) {
+        if let Some(before) = self.taken.replace(task) {
+            before.abort();
+        }
+    }
+
+    pub(crate) fn watch_none(&mut self) {
+        if let Some((_, task)) = self.watch.take() {
+            task.abort();
+        }
+    }
+
+    pub(crate) fn may_be_stored(&mut self) -> bool {
+        self.znodes().any(|znode| znode.may_exist())
+    }
+
+    /// Everything of it that may be in the store.
+    pub(crate) fn znodes(&mut self) -> impl Iterator<Item = &mut Znode> {
+        self.queue.iter_mut().chain([&mut self.znode]).chain(&mut self.next)
+    }
+}
+
+impl Contender {
+    /// With a place of its own for wake-ups, unless it follows one of an earlier session.
+    fn new(
+        holder: Holder,
+        mode: Mode,
+        path: String,
+        session: u64,
+        turn: Option<watch::Sender<NotifyState>>,
+    ) -> Self {
+        let role = Role::of(holder.kind, mode);
+        let (folder, queue) = if holder.kind == Kind::Semaphore {
+            let queue = Znode::new(format!("{path}/{TURNS}"), Role::Mutex);
+            (format!("{path}/{PERMITS}"), Some(queue))
+        } else {
+            (path.clone(), None)
+        };
+        let znode = Znode::new(folder, role);
+        let state = ContenderState {
+            znode,
+            queue,
+            next: None,
+            holds: Holds::default(),
+            watch: None,
+            requests: None,
+            taken: None,
+        };
+        let subscribed = NotifyState {
+            subscribed: true,
+            grown_at: Some(Instant::now()),
+            ..NotifyState::default()
+        };
+        let turn = turn.unwrap_or_else(|| watch::Sender::new(subscribed));
+        Self { holder, path, session, state: AsyncMutex::new(state), turn }
+    }
+
+    /// Wakes the waiter, to try again.
+    pub(crate) fn wake(&self) {
+        self.turn.send_modify(|state| {
+            state.count += 1;
+            state.grown_at = Some(Instant::now());
+        });
+    }
+}
+
+/// All contenders of a client.
+#[derive(Debug, Default)]
+pub(crate) struct Contenders {
+    all: Mutex<HashMap<(LockKey, OwnerId), Arc<Contender>>>,
+    /// Those that nothing uses any more, but that may still be in the store.
+    abandoned: Mutex<Vec<Arc<Contender>>>,
+    pub(crate) abandoned_some: Notify,
+}
+
+impl Contenders {
+    /// The contender of this owner in this session, which a first try makes.
+    pub(crate) fn of_try(
+        &self,
+        holder: &Holder,
+        mode: Mode,
+        path: &str,
+        session: u64,
+    ) -> Arc<Contender> {
+        let mut all = self.all.lock();
+        let make = |turn| Contender::new(holder.clone(), mode, path.to_owned(), session, turn);
+        let place = all.entry((holder.key.clone(), holder.owner.clone()));
+        let contender = place.or_insert_with(|| Arc::new(make(None)));
+        if contender.session != session {
+            let turn = contender.turn.clone();
+            *contender = Arc::new(make(Some(turn)));
+        }
+        Arc::clone(contender)
+    }
+
+    /// The contender of this owner, if there is one.
+    pub(crate) fn get(&self, holder: &Holder) -> Option<Arc<Contender>> {
+        let found = self.all.lock().get(&(holder.key.clone(), holder.owner.clone())).cloned();
+        found.filter(|found| found.holder.kind == holder.kind)
+    }
+
+    pub(crate) fn of_key(&self, key: &LockKey) -> Vec<Arc<Contender>> {
+        let all = self.all.lock();
+        all.values().filter(|one| one.holder.key == *key).map(Arc::clone).collect()
+    }
+
+    /// Forgets one of which nothing is left in the store.
+    pub(crate) fn remove(&self, contender: &Contender) {
+        let Holder { key, owner, .. } = &contender.holder;
+        let mut all = self.all.lock();
+        let key = (key.clone(), owner.clone());
+        if all.get(&key).is_some_and(|found| std::ptr::eq(&**found, contender)) {
+            all.remove(&key);
+        }
+    }
+
+    /// Leaves one to the cleanup. From now on its owner has nothing here: what it tries next has a
+    /// znode of its own, which the cleanup does not touch.
+    pub(crate) fn abandon(&self, contender: &Arc<Contender>) {
+        self.remove(contender);
+        self.abandoned.lock().push(Arc::clone(contender));
+        self.abandoned_some.notify_one();
+    }
+
+    pub(crate) fn take_abandoned(&self) -> Vec<Arc<Contender>> {
+        std::mem::take(&mut self.abandoned.lock())
+    }
+
+    pub(crate) fn turns_of(&self, holder: &Holder) -> WakeupReceiver {
+        match self.get(holder) {
+            Some(contender) => WakeupReceiver::of(contender.turn.subscribe()),
+            None => WakeupReceiver::never(),
+        }
+    }
+}
