@@ -99,8 +99,6 @@
 //!
 //! Without `axum`, the layers work for any Tower service over [`http`] requests.
 
-#[cfg(feature = "admin")]
-pub mod admin;
 mod attribute;
 /// The examples of the attribute, which need this crate.
 #[cfg(all(doctest, feature = "axum", feature = "macros"))]
@@ -123,6 +121,9 @@ mod settings;
 mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
+
+#[cfg(feature = "admin")]
+pub use lock_admin as admin;
 
 #[doc(hidden)]
 pub mod __private;

@@ -21,7 +21,7 @@ const EVENTS: u32 = 5;
 /// How long the browser waits before that.
 const RECONNECT: Duration = Duration::from_secs(1);
 
-pub(super) fn events(
+pub(crate) fn events(
     reader: Arc<Reader>,
     subject: Subject,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>> + use<>>, Refusal> {

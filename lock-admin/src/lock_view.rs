@@ -9,7 +9,7 @@ use super::{
     times,
 };
 
-pub(super) fn content(view: &LockView) -> Markup {
+pub(crate) fn content(view: &LockView) -> Markup {
     let lock = &view.lock;
     html! {
         h2 { code { (visible(&view.key)) } }

@@ -12,7 +12,7 @@ const MAX_LIMIT: usize = 500;
 /// How the answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Format {
+pub(crate) enum Format {
     Html,
     Json,
     Events,
@@ -31,19 +31,19 @@ struct Text {
 
 /// What is read from the store. Requests for the same subject share one answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Subject {
+pub(crate) enum Subject {
     List { prefix: String, after: Option<String>, limit: usize },
     Lock { key: String },
 }
 
 impl Subject {
     /// Whether it is the list that the page begins with.
-    pub(super) fn is_whole_list(&self) -> bool {
+    pub(crate) fn is_whole_list(&self) -> bool {
         matches!(self, Self::List { prefix, after: None, .. } if prefix.is_empty())
     }
 }
 
-pub(super) fn parse(parts: &Parts) -> Result<(Subject, Format), Refusal> {
+pub(crate) fn parse(parts: &Parts) -> Result<(Subject, Format), Refusal> {
     let format = by_header(&parts.headers);
     let Query(query) = Query::<Text>::try_from_uri(&parts.uri)
         .map_err(|why| Refusal::bad_request(why.body_text(), format))?;
@@ -73,7 +73,7 @@ fn by_header(headers: &HeaderMap) -> Format {
 }
 
 /// A link to the same page with this query: the page does not know where it is mounted.
-pub(super) fn link(fields: &[(&str, &str)]) -> String {
+pub(crate) fn link(fields: &[(&str, &str)]) -> String {
     let mut query = form_urlencoded::Serializer::for_suffix("?".to_owned(), 1);
     query.extend_pairs(fields.iter().filter(|(_, value)| !value.is_empty()));
     query.finish()

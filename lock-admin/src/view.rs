@@ -20,9 +20,9 @@ use super::{
     shell,
 };
 
-const SCHEMA: &str = include_str!("../../admin.schema.json");
+const SCHEMA: &str = include_str!("../schema.json");
 
-pub(super) async fn view(State(reader): State<Arc<Reader>>, request: Request<Body>) -> Response {
+pub(crate) async fn view(State(reader): State<Arc<Reader>>, request: Request<Body>) -> Response {
     let (parts, _) = request.into_parts();
     let answer = match query::parse(&parts) {
         Ok((subject, format)) => match may_look(&reader, &parts, &subject) {
@@ -69,7 +69,7 @@ async fn answer(
 }
 
 /// The part of the page that changes.
-pub(super) fn content(subject: &Subject, view: &View) -> Markup {
+pub(crate) fn content(subject: &Subject, view: &View) -> Markup {
     match view {
         View::List(list) => list_view::content(subject, list),
         View::Lock(lock) => lock_view::content(lock),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub(super) fn text(time: Option<Duration>) -> String {
+pub(crate) fn text(time: Option<Duration>) -> String {
     let Some(time) = time else { return String::new() };
     let seconds = time.as_secs();
     match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {

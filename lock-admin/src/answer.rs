@@ -10,11 +10,11 @@ use serde_json::json;
 
 use super::{query::Format, shell};
 
-pub(super) const TOO_MANY: &str = "others search at this moment: repeat it in a second";
+pub(crate) const TOO_MANY: &str = "others search at this moment: repeat it in a second";
 
 /// Why a request is not answered, as a page or as a problem document (RFC 9457).
 #[derive(Debug, Clone)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     status: StatusCode,
     title: &'static str,
     detail: String,
@@ -22,17 +22,17 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    pub(super) fn bad_request(detail: String, format: Format) -> Self {
+    pub(crate) fn bad_request(detail: String, format: Format) -> Self {
         let (status, title) = (StatusCode::BAD_REQUEST, "The request cannot be read");
         Self { status, title, detail, format }
     }
 
-    pub(super) fn forbidden(detail: &str) -> Self {
+    pub(crate) fn forbidden(detail: &str) -> Self {
         let (status, title) = (StatusCode::FORBIDDEN, "This is not allowed here");
         Self { status, title, detail: detail.to_owned(), format: Format::Json }
     }
 
-    pub(super) fn not_read(why: &InspectError, format: Format) -> Self {
+    pub(crate) fn not_read(why: &InspectError, format: Format) -> Self {
         let (status, title) = match why {
             InspectError::Key(_) => (StatusCode::BAD_REQUEST, "This is not a valid key"),
             InspectError::WrongKind(_) => (StatusCode::CONFLICT, "This key holds something else"),
@@ -45,17 +45,17 @@ impl Refusal {
     }
 
     /// The store is read as often as it may be for this page.
-    pub(super) fn too_many(format: Format) -> Self {
+    pub(crate) fn too_many(format: Format) -> Self {
         let (status, title) = (StatusCode::TOO_MANY_REQUESTS, "The page is read too often");
         Self { status, title, detail: TOO_MANY.to_owned(), format }
     }
 
-    pub(super) fn in_format(self, format: Format) -> Self {
+    pub(crate) fn in_format(self, format: Format) -> Self {
         Self { format, ..self }
     }
 
     /// Adds what a caller must know that cannot tell whether its request was executed.
-    pub(super) fn with_note(mut self, note: &str) -> Self {
+    pub(crate) fn with_note(mut self, note: &str) -> Self {
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             self.detail.push_str(note);
         }
@@ -64,7 +64,7 @@ impl Refusal {
 }
 
 /// Every answer is about this moment, for this operator.
-pub(super) async fn of_this_moment(mut response: Response) -> Response {
+pub(crate) async fn of_this_moment(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(VARY, HeaderValue::from_static("accept"));

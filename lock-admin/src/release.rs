@@ -39,7 +39,7 @@ enum Action {
     Force,
 }
 
-pub(super) async fn release(
+pub(crate) async fn release(
     State(reader): State<Arc<Reader>>,
     request: Request<Body>,
 ) -> Result<Json<Value>, Refusal> {

@@ -12,7 +12,7 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The whole page. Its script renews the content by server-sent events.
-pub(super) fn page(subject: &Subject, content: Markup, release_allowed: bool) -> Response {
+pub(crate) fn page(subject: &Subject, content: Markup, release_allowed: bool) -> Response {
     let (title, prefix, key) = match subject {
         Subject::List { prefix, .. } => ("Locks", prefix.as_str(), None),
         Subject::Lock { key } => (key.as_str(), "", Some(key)),
@@ -34,7 +34,7 @@ pub(super) fn page(subject: &Subject, content: Markup, release_allowed: bool) ->
 }
 
 /// A page that has nothing but a reason.
-pub(super) fn refused(title: &str, detail: &str) -> Response {
+pub(crate) fn refused(title: &str, detail: &str) -> Response {
     let body = html! {
         header { h1 { a href="?" { "Locks" } } }
         main { h2 { (title) } p .bad { (visible(detail)) } }
@@ -43,7 +43,7 @@ pub(super) fn refused(title: &str, detail: &str) -> Response {
 }
 
 /// Content while the store does not answer.
-pub(super) fn not_read(why: &str) -> Markup {
+pub(crate) fn not_read(why: &str) -> Markup {
     html! { p .bad { "Not read: " (visible(why)) } }
 }
 

@@ -31,20 +31,20 @@ const LONGEST_WAITS: usize = 10;
 /// Reads from the store for the requests of this process, one after the other, so that many open pages
 /// do not burden it more than one.
 #[derive(Debug)]
-pub(super) struct Reader {
-    pub(super) client: LockClient,
-    pub(super) release_allowed: bool,
-    pub(super) access: Access,
-    pub(super) streams: Arc<Semaphore>,
+pub(crate) struct Reader {
+    pub(crate) client: LockClient,
+    pub(crate) release_allowed: bool,
+    pub(crate) access: Access,
+    pub(crate) streams: Arc<Semaphore>,
     recent: Mutex<HashMap<Subject, (Instant, Seen)>>,
 }
 
 /// What was read, or why it could not be.
-pub(super) type Seen = Result<Arc<View>, NotRead>;
+pub(crate) type Seen = Result<Arc<View>, NotRead>;
 
 /// Why nothing was read.
 #[derive(Debug, Clone, Error)]
-pub(super) enum NotRead {
+pub(crate) enum NotRead {
     #[error("{0}")]
     Store(Arc<InspectError>),
     #[error("{TOO_MANY}")]
@@ -54,81 +54,81 @@ pub(super) enum NotRead {
 /// A page of the list, or one lock.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum View {
+pub(crate) enum View {
     List(ListView),
     Lock(LockView),
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ListView {
-    pub(super) prefix: String,
+pub(crate) struct ListView {
+    pub(crate) prefix: String,
     /// Unix time, by this host's clock.
-    pub(super) read_at_ms: u64,
+    pub(crate) read_at_ms: u64,
     /// Where the next page begins.
-    pub(super) next: Option<String>,
+    pub(crate) next: Option<String>,
     /// Whether every part of the store that this page covers answered.
-    pub(super) complete: bool,
-    pub(super) release_allowed: bool,
-    pub(super) locks: Vec<Row>,
+    pub(crate) complete: bool,
+    pub(crate) release_allowed: bool,
+    pub(crate) locks: Vec<Row>,
     /// Of the locks of this page.
-    pub(super) longest_waits: Vec<Wait>,
+    pub(crate) longest_waits: Vec<Wait>,
     /// Those that acquisitions found taken most often, in this process and in those that hold these
     /// locks or wait for them.
-    pub(super) hot_keys: Vec<HotKey>,
-    pub(super) process: ProcessView,
+    pub(crate) hot_keys: Vec<HotKey>,
+    pub(crate) process: ProcessView,
 }
 
 /// What the process that answers knows by itself.
 #[derive(Debug, Serialize)]
-pub(super) struct ProcessView {
+pub(crate) struct ProcessView {
     /// Acquisitions that wait for another one of this process.
-    pub(super) waiting: usize,
+    pub(crate) waiting: usize,
     /// Locks that are being acquired, held or released.
-    pub(super) holds: usize,
-    pub(super) breaker_open: bool,
-    pub(super) draining: bool,
-    pub(super) store: &'static str,
-    pub(super) round_trip_ms: Option<f64>,
+    pub(crate) holds: usize,
+    pub(crate) breaker_open: bool,
+    pub(crate) draining: bool,
+    pub(crate) store: &'static str,
+    pub(crate) round_trip_ms: Option<f64>,
     #[serde(flatten)]
-    pub(super) events: RecentEvents,
+    pub(crate) events: RecentEvents,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct LockView {
-    pub(super) read_at_ms: u64,
-    pub(super) release_allowed: bool,
-    pub(super) key: String,
+pub(crate) struct LockView {
+    pub(crate) read_at_ms: u64,
+    pub(crate) release_allowed: bool,
+    pub(crate) key: String,
     #[serde(flatten)]
-    pub(super) lock: Inspection,
+    pub(crate) lock: Inspection,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
-    pub(super) key: LockKeyText,
+pub(crate) struct Row {
+    pub(crate) key: LockKeyText,
     #[serde(flatten)]
-    pub(super) lock: Option<Inspection>,
+    pub(crate) lock: Option<Inspection>,
     /// Why it could not be inspected.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 type LockKeyText = String;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Wait {
-    pub(super) key: LockKeyText,
+pub(crate) struct Wait {
+    pub(crate) key: LockKeyText,
     #[serde(flatten)]
-    pub(super) waiter: WaiterInfo,
+    pub(crate) waiter: WaiterInfo,
 }
 
 impl Reader {
-    pub(super) fn new(client: LockClient, release_allowed: bool, access: Access) -> Self {
+    pub(crate) fn new(client: LockClient, release_allowed: bool, access: Access) -> Self {
         let streams = Arc::new(Semaphore::new(MOST_STREAMS));
         Self { client, release_allowed, access, streams, recent: Mutex::default() }
     }
 
     /// Reads `subject`, or returns what another request read within the last second.
-    pub(super) async fn read(&self, subject: &Subject) -> Seen {
+    pub(crate) async fn read(&self, subject: &Subject) -> Seen {
         // Held while the store is read: the next request waits, and finds what this one has read.
         let mut recent = self.recent.lock().await;
         recent.retain(|_, (read_at, _)| read_at.elapsed() < SHARED_FOR);
@@ -151,7 +151,7 @@ impl Reader {
     }
 
     /// Forgets what was read: a lock was released.
-    pub(super) async fn forget(&self) {
+    pub(crate) async fn forget(&self) {
         self.recent.lock().await.clear();
     }
 
@@ -220,7 +220,7 @@ impl Row {
         })
     }
 
-    pub(super) fn waiters(&self) -> &[WaiterInfo] {
+    pub(crate) fn waiters(&self) -> &[WaiterInfo] {
         self.lock.as_ref().map_or(&[], |lock| &lock.waiters)
     }
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 /// One bar per period, oldest first.
-pub(super) fn bars(name: &str, counts: &[u32]) -> Markup {
+pub(crate) fn bars(name: &str, counts: &[u32]) -> Markup {
     let most = counts.iter().copied().max().unwrap_or_default().max(1);
     let total: u64 = counts.iter().copied().map(u64::from).sum();
     html! {

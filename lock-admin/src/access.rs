@@ -34,10 +34,10 @@ type Authorize = dyn Fn(&AdminRequest<'_>) -> Result<String, String> + Send + Sy
 
 /// The checks of the router. Without any it lets every request pass.
 #[derive(Clone, Default)]
-pub(super) struct Access {
-    pub(super) authorize: Option<Arc<Authorize>>,
+pub(crate) struct Access {
+    pub(crate) authorize: Option<Arc<Authorize>>,
     /// As they are compared; empty for all.
-    pub(super) hosts: Vec<String>,
+    pub(crate) hosts: Vec<String>,
 }
 
 impl fmt::Debug for Access {
@@ -49,7 +49,7 @@ impl fmt::Debug for Access {
 impl Access {
     /// Refuses a request for another host than those that were named: a name of an attacker that DNS leads
     /// here would make its page one of the same origin.
-    pub(super) fn check_host(&self, parts: &Parts) -> Result<(), Refusal> {
+    pub(crate) fn check_host(&self, parts: &Parts) -> Result<(), Refusal> {
         let host = host(&parts.uri, &parts.headers);
         let is_named = |host: &str| self.hosts.iter().any(|named| named.eq_ignore_ascii_case(host));
         if self.hosts.is_empty() || host.is_some_and(is_named) {
@@ -59,14 +59,14 @@ impl Access {
     }
 
     /// Returns the operator's name, if the service gives it.
-    pub(super) fn check(&self, request: &AdminRequest<'_>) -> Result<Option<String>, Refusal> {
+    pub(crate) fn check(&self, request: &AdminRequest<'_>) -> Result<Option<String>, Refusal> {
         let Some(authorize) = &self.authorize else { return Ok(None) };
         authorize(request).map(Some).map_err(|why| Refusal::forbidden(&why))
     }
 }
 
 /// Refuses what a page of another site sends. Browsers that are too old for `Sec-Fetch-Site` send `Origin`.
-pub(super) fn check_same_site(parts: &Parts) -> Result<(), Refusal> {
+pub(crate) fn check_same_site(parts: &Parts) -> Result<(), Refusal> {
     let site = parts.headers.get("sec-fetch-site").map(http::HeaderValue::as_bytes);
     let is_foreign = site.is_some_and(|site| !matches!(site, b"same-origin" | b"none"));
     let origin = parts.headers.get("origin").map(|origin| origin.to_str().unwrap_or_default());

@@ -10,7 +10,7 @@ use super::{
     times,
 };
 
-pub(super) fn content(subject: &Subject, list: &ListView) -> Markup {
+pub(crate) fn content(subject: &Subject, list: &ListView) -> Markup {
     html! {
         @if !list.complete {
             p .bad { "A part of the lock store does not answer: there may be more locks than these." }
@@ -139,11 +139,11 @@ fn hot_keys(keys: &[HotKey]) -> Markup {
 }
 
 /// A key, with a link to its lock.
-pub(super) fn key(key: &str) -> Markup {
+pub(crate) fn key(key: &str) -> Markup {
     html! { a href=(link(&[("key", key)])) { (visible(key)) } }
 }
 
-pub(super) fn client(client: Option<&ClientInfo>) -> Markup {
+pub(crate) fn client(client: Option<&ClientInfo>) -> Markup {
     html! {
         @match client {
             Some(client) => { (client.service) " " (client.instance) }
@@ -153,7 +153,7 @@ pub(super) fn client(client: Option<&ClientInfo>) -> Markup {
 }
 
 /// In one line: the route, or the name of the acquisition, and the request's id.
-pub(super) fn purpose(work: &WorkInfo) -> Markup {
+pub(crate) fn purpose(work: &WorkInfo) -> Markup {
     html! {
         @if let Some(what) = work.route.as_ref().or(work.name.as_ref()) { (what) }
         @if let Some(id) = &work.request_id { " " span .unknown { "request " (id) } }

@@ -1,16 +1,18 @@
 //! A page for operators: which locks are held, by which process and for what, and which requests wait.
 //!
+//! Users of the crate `lock-tower` enable its feature `admin`, and find this crate as `lock_tower::admin`.
+//!
 //! [`router`] returns it; mount it **behind your own authentication**, as any route that shows what
 //! a service works on:
 //!
 //! ```
 //! use axum::Router;
-//! use lock_tower::{LockClient, admin};
+//! use lock_core::LockClient;
 //!
 //! # async fn nothing() {}
 //! # fn behind_login(router: Router) -> Router { router }
 //! let locks = LockClient::in_memory();
-//! let admin = admin::router(locks.clone()).allow_release().into_unprotected_router();
+//! let admin = lock_admin::router(locks.clone()).allow_release().into_unprotected_router();
 //! let app: Router = Router::new().nest("/admin/locks", behind_login(admin));
 //! ```
 //!
@@ -52,11 +54,11 @@
 //! it: give the page a client of its own, with a user of its own.
 //!
 //! ```no_run
-//! # use lock_tower::{LockClient, admin};
+//! # use lock_core::LockClient;
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let url = "redis://operator:secret@redis.internal/";
 //! let locks = LockClient::builder().check_rights(false).connect(url).await?;
-//! let page = admin::router(locks);
+//! let page = lock_admin::router(locks);
 //! # drop(page);
 //! # Ok(()) }
 //! ```
@@ -98,7 +100,7 @@ use reader::Reader;
 
 pub use access::{AdminAction, AdminRequest};
 
-/// A page for operators on the locks of `client`, under its prefix: see the [module](self). Read-only
+/// A page for operators on the locks of `client`, under its prefix: see the [crate](crate). Read-only
 /// unless [`AdminRouter::allow_release`] is called.
 pub fn router(client: LockClient) -> AdminRouter {
     AdminRouter { client, release_allowed: false, access: Access::default() }
@@ -129,13 +131,14 @@ impl AdminRouter {
     ///
     /// ```
     /// use axum::Router;
-    /// use lock_tower::{LockClient, admin::{self, AdminAction}};
+    /// use lock_admin::AdminAction;
+    /// use lock_core::LockClient;
     ///
     /// /// What the authentication outside puts into the request.
     /// #[derive(Clone)]
     /// struct Operator { name: String, may_force: bool }
     ///
-    /// let page = admin::router(LockClient::in_memory()).allow_release().authorize(|request| {
+    /// let page = lock_admin::router(LockClient::in_memory()).allow_release().authorize(|request| {
     ///     let operator = request.parts.extensions.get::<Operator>().ok_or("log in first")?;
     ///     match request.action {
     ///         AdminAction::Force if !operator.may_force => Err("you may only look".to_owned()),
