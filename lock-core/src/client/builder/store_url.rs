@@ -11,7 +11,7 @@ use crate::redis::{self, connect::RedisOptions};
 /// A URL with the checked options of its store.
 pub(super) enum StoreUrl<'a> {
     #[cfg(feature = "redis")]
-    Redis(&'a str, Box<RedisOptions>),
+    Redis(&'a str, RedisOptions),
     #[cfg(feature = "zookeeper")]
     ZooKeeper(lock_zookeeper::ConnectPlan<'a>),
 }
@@ -27,11 +27,12 @@ impl<'a> StoreUrl<'a> {
             return Ok(Self::ZooKeeper(builder.zookeeper_plan(url)?));
         }
         #[cfg(feature = "redis")]
-        return Ok(Self::Redis(url, Box::new(builder.checked_options()?)));
+        return Ok(Self::Redis(url, builder.checked_options()?));
         #[cfg(not(feature = "redis"))]
         Err(ConnectError::MissingFeature { feature: "redis" })
     }
 
+    #[cfg_attr(not(feature = "redis"), expect(unused_variables, reason = "of Redis alone"))]
     pub(super) async fn connect(
         self,
         client: &ClientId,
@@ -40,7 +41,7 @@ impl<'a> StoreUrl<'a> {
         Ok(match self {
             #[cfg(feature = "redis")]
             Self::Redis(url, options) => {
-                Arc::new(redis::connect(url, *options, client, tasks).await?)
+                Arc::new(redis::connect(url, options, client, tasks).await?)
             }
             #[cfg(feature = "zookeeper")]
             Self::ZooKeeper(plan) => Arc::new(lock_zookeeper::connect(&plan, tasks).await?),
@@ -48,6 +49,7 @@ impl<'a> StoreUrl<'a> {
     }
 
     /// Connects in the background.
+    #[cfg_attr(not(feature = "redis"), expect(unused_variables, reason = "of Redis alone"))]
     pub(super) fn connect_lazy(
         self,
         client: &ClientId,
@@ -56,7 +58,7 @@ impl<'a> StoreUrl<'a> {
         Ok(match self {
             #[cfg(feature = "redis")]
             Self::Redis(url, options) => {
-                Arc::new(redis::connect_lazy(url, *options, client, tasks)?)
+                Arc::new(redis::connect_lazy(url, options, client, tasks)?)
             }
             #[cfg(feature = "zookeeper")]
             Self::ZooKeeper(plan) => Arc::new(lock_zookeeper::connect_lazy(&plan, tasks)?),
