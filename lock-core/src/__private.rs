@@ -160,25 +160,25 @@ pub fn store_is_down(error: &AcquireError) -> bool {
 /// with `client`.
 #[must_use]
 pub fn local(client: &LockClient) -> LockClient {
-    let engine = client.engine();
-    let local = engine.local.get_or_init(|| {
-        let client = LockClientBuilder::of(engine.settings.clone()).in_memory();
-        Arc::clone(client.engine())
+    let inner = client.inner();
+    let local = inner.local.get_or_init(|| {
+        let client = LockClientBuilder::of(inner.settings.clone()).in_memory();
+        Arc::clone(client.inner())
     });
-    LockClient::from_engine(Arc::clone(local))
+    LockClient::from_inner(Arc::clone(local))
 }
 
 /// Whether another scope of this process still holds the lock of the store on this key, in a way
 /// that excludes `mode`. Searches all holds.
 #[must_use]
 pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode) -> bool {
-    let engine = client.engine();
-    let own = scope.holds().held(engine.owners.client());
+    let inner = client.inner();
+    let own = scope.holds().held(inner.owners.client());
     if own.iter().any(|(held, _)| held == key) {
         return false;
     }
     let now = lock_store::runtime::LeaseInstant::now();
-    engine.schedule.leases_on(key).iter().any(|lease| {
+    inner.schedule.leases_on(key).iter().any(|lease| {
         lease.expire(now);
         let desired = lease.state().desired();
         desired.write > 0 || desired.read > 0 && mode == Mode::Write
@@ -209,13 +209,13 @@ pub struct LogHashes {
 /// process.
 #[must_use]
 pub fn log_hashes(client: &LockClient, keys: &[LockKey], path: Option<&str>) -> LogHashes {
-    let engine = client.engine();
-    let hash = LogHash::of(engine.settings.ticket_keys.first());
+    let inner = client.inner();
+    let hash = LogHash::of(inner.settings.ticket_keys.first());
     LogHashes {
         keys: keys.iter().map(|key| hash.hex(&format!("key {key}"))).collect(),
         path: path.map(|path| hash.hex(&format!("path {path}"))),
         hashed_by: hash.hex("hashed by"),
-        client: hash.hex(&format!("client {}", engine.owners.client().as_str())),
+        client: hash.hex(&format!("client {}", inner.owners.client().as_str())),
     }
 }
 

@@ -8,7 +8,7 @@ use zookeeper_client::{Error, OneshotWatcher};
 use super::{
     cleanup::AbandonOnDrop,
     contenders::{Contender, ContenderState},
-    line::{Standing, is_in_the_way, standing},
+    line::{Standing, is_in_the_way, snapshot},
     names::Role,
     semaphore::permits_in_use,
     session::{Session, retry},
@@ -166,7 +166,7 @@ impl ZooKeeperStore {
                 return Ok(Stands::Behind(Acquired::WrongKind));
             }
             let own = state.znode.name().unwrap_or_default();
-            match standing(&children, own) {
+            match snapshot(&children, own) {
                 Standing::Holds => return Ok(Stands::Holds),
                 Standing::OtherRecipe => return Ok(Stands::Behind(Acquired::WrongKind)),
                 Standing::Gone => state.znode.vanished(),

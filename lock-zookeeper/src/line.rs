@@ -19,7 +19,7 @@ pub(crate) enum Standing {
 ///
 /// A reader waits for the last writer before it, not for the first as Curator's does: either way it
 /// enters when all of them are gone, and this way it is woken once.
-pub(crate) fn standing(children: &[String], own: &str) -> Standing {
+pub(crate) fn snapshot(children: &[String], own: &str) -> Standing {
     let all = in_order(children);
     let Some(at) = all.iter().position(|one| one.name == own) else { return Standing::Gone };
     if !is_one_recipe(children, all[at].role) {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     fn stands(names: &[&str], own: &str) -> Standing {
-        standing(&children(names), &format!("_c_u-{own}"))
+        snapshot(&children(names), &format!("_c_u-{own}"))
     }
 
     fn behind(name: &str) -> Standing {
@@ -135,7 +135,7 @@ mod tests {
         let mixed = ["lock-0000000001", "__rlock__0000000000"];
         assert_eq!(stands(&mixed, mixed[0]), Standing::OtherRecipe);
         let semaphore = vec!["__lock__".to_owned(), "_c_u-lock-0000000001".to_owned()];
-        assert_eq!(standing(&semaphore, "_c_u-lock-0000000001"), Standing::OtherRecipe);
+        assert_eq!(snapshot(&semaphore, "_c_u-lock-0000000001"), Standing::OtherRecipe);
     }
 
     #[test]
@@ -143,9 +143,9 @@ mod tests {
         let line = ["lock-0000000001", "__WRIT__0000000002"];
         assert_eq!(stands(&line, line[1]), Standing::OtherRecipe);
         let semaphore = vec!["locks".to_owned(), "_c_u-lock-0000000001".to_owned()];
-        assert_eq!(standing(&semaphore, "_c_u-lock-0000000001"), Standing::OtherRecipe);
+        assert_eq!(snapshot(&semaphore, "_c_u-lock-0000000001"), Standing::OtherRecipe);
         let nested = vec!["a-key-below".to_owned(), "_c_u-lock-0000000001".to_owned()];
-        assert_eq!(standing(&nested, "_c_u-lock-0000000001"), Standing::Holds);
+        assert_eq!(snapshot(&nested, "_c_u-lock-0000000001"), Standing::Holds);
     }
 
     #[test]

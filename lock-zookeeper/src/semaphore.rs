@@ -9,7 +9,7 @@ use zookeeper_client::Error;
 use super::{
     acquire::{BUSY, Stands},
     contenders::{Contender, ContenderState},
-    line::{Standing, standing},
+    line::{Standing, snapshot},
     names::{Contender as Name, KAZOO_TURNS, PERMITS, Role, TURNS},
     session::{Session, retry},
     store::{ZooKeeperStore, unavailable},
@@ -45,7 +45,7 @@ impl ZooKeeperStore {
         loop {
             let Some(queue) = &mut state.queue else { return Ok(Stands::Behind(Acquired::Lost)) };
             let turns = queue.create(session, data).await?;
-            match standing(&turns, queue.name().unwrap_or_default()) {
+            match snapshot(&turns, queue.name().unwrap_or_default()) {
                 Standing::Holds => break,
                 Standing::OtherRecipe => return Ok(Stands::Behind(Acquired::WrongKind)),
                 Standing::Gone => queue.vanished(),

@@ -145,9 +145,9 @@ async fn attempt_all(
         lease.first_step(request, wait_deadline, (sent, sent_at), yields, false)
     };
     let commands = pairs().map(command).collect();
-    let answer = within(limit, leases[0].engine.store.acquire_all(commands)).await;
+    let answer = within(limit, leases[0].client.store.acquire_all(commands)).await;
     let ended = Instant::now();
-    leases[0].engine.statistics.acquire.add(sent, ended);
+    leases[0].client.statistics.acquire.add(sent, ended);
     match checked(answer, leases, requests, sent_at)? {
         AcquiredAll::Granted(tokens) => {
             let now = LeaseInstant::of(ended);
@@ -188,7 +188,7 @@ fn checked<T>(
     if let (Err(why), [first, ..]) = (&answer, leases)
         && why.is_silent()
     {
-        first.engine.open_breaker(&first.key, sent);
+        first.client.open_breaker(&first.key, sent);
     }
     if let Err(StoreError::Unsupported(what)) = answer {
         // The store has executed nothing, so nothing is released: a release would be answered as
@@ -212,7 +212,7 @@ impl Lease {
         self.on_refused();
         if !self.finish() {
             self.state().start_release();
-            self.engine.clone().reconcile(self);
+            self.client.clone().reconcile(self);
         }
     }
 
@@ -224,13 +224,13 @@ impl Lease {
         yields: bool,
         limit: Option<Instant>,
     ) -> Result<AttemptOutcome<Arc<Hold>>, AcquireError> {
-        self.engine.check_draining()?;
+        self.client.check_draining()?;
         let sent = Instant::now();
         let sent_at = LeaseInstant::of(sent);
         let command = self.first_step(request, wait_deadline, (sent, sent_at), yields, true);
-        let answer = within(limit, self.engine.store.acquire(command)).await;
+        let answer = within(limit, self.client.store.acquire(command)).await;
         let ended = Instant::now();
-        self.engine.statistics.acquire.add(sent, ended);
+        self.client.statistics.acquire.add(sent, ended);
         match checked(answer, slice::from_ref(self), slice::from_ref(request), sent_at)? {
             Acquired::Granted(token) => {
                 let now = LeaseInstant::of(ended);
@@ -240,7 +240,7 @@ impl Lease {
                     return Err(late(request.hold_options.lease));
                 }
                 // After a shutdown nothing is granted: the caller could not be waited for.
-                self.engine.check_draining()?;
+                self.client.check_draining()?;
                 Ok(AttemptOutcome::Granted(self.granted(request, sent_at, now, token)))
             }
             answer => {
@@ -261,11 +261,11 @@ impl Lease {
         alone: bool,
     ) -> AcquireCommand {
         let waits = wait_deadline.deadline.is_some();
-        let waiting = if alone { self.engine.gate.queued(&self.key) } else { 0 };
+        let waiting = if alone { self.client.gate.queued(&self.key) } else { 0 };
         let place = waits.then_some(PLACE);
-        let reserves = alone && self.engine.store.reserves_tokens();
+        let reserves = alone && self.client.store.reserves_tokens();
         let handoffs = if reserves && waiting > 0 {
-            let beside_others = self.engine.store.met_others(&self.key).is_some();
+            let beside_others = self.client.store.met_others(&self.key).is_some();
             request.handoffs_to_reserve(waiting, beside_others)
         } else {
             0
@@ -289,7 +289,7 @@ impl Lease {
     /// Whether a grant of a command sent at `sent` can still be relied upon.
     pub(super) fn in_time(&self, sent: LeaseInstant, now: LeaseInstant) -> bool {
         let state = self.state();
-        let effective = self.engine.effective_lease(state.length, state.remote);
+        let effective = self.client.effective_lease(state.length, state.remote);
         now < sent.after(lease::validity(effective))
     }
 
@@ -331,9 +331,9 @@ impl Lease {
     pub(crate) async fn leave_line(&self) {
         let in_line = self.state().in_line;
         let Some(mode) = in_line else { return };
-        let mut step = ReleaseCommand::new(self.holder(), mode, 0);
-        step.in_line = true;
-        if self.engine.store.release(step).await.is_ok() {
+        let mut command = ReleaseCommand::new(self.holder(), mode, 0);
+        command.in_line = true;
+        if self.client.store.release(command).await.is_ok() {
             self.state().in_line = None;
         }
     }

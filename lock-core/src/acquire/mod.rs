@@ -22,18 +22,18 @@ pub(crate) use resume::resume;
 /// Acquires one lock, past the gate if the scope holds its key already.
 // No async function, which would have room for its arguments twice.
 pub(crate) fn enter<'a>(
-    engine: &'a Arc<ClientInner>,
+    client: &'a Arc<ClientInner>,
     request: &'a LockRequest,
     wait_deadline: WaitDeadline,
 ) -> impl Future<Output = Result<LockGuard, AcquireError>> + Send + 'a {
-    note_order(engine, slice::from_ref(request));
+    note_order(client, slice::from_ref(request));
     let entered = async move {
-        engine.tasks.attach_runtime()?;
+        client.tasks.attach_runtime()?;
         // Every permit of a semaphore is acquired separately.
         let scope = request.scope.as_ref().filter(|_| request.kind != Kind::Semaphore);
-        let slot = scope.map(|scope| scope.slot(engine.owners.client(), &request.key));
+        let slot = scope.map(|scope| scope.slot(client.owners.client(), &request.key));
         let _turn = match &slot {
-            Some(slot) => Some(slot_turn(engine, slot, request, &wait_deadline).await?),
+            Some(slot) => Some(slot_turn(client, slot, request, &wait_deadline).await?),
             None => None,
         };
         if let Some(hold) = slot.as_ref().and_then(|slot| slot.hold())
@@ -41,28 +41,28 @@ pub(crate) fn enter<'a>(
         {
             return Ok(LockGuard::new(hold, request.mode));
         }
-        let hold = wait_loop::acquire_one(engine, request, &wait_deadline).await?;
+        let hold = wait_loop::acquire_one(client, request, &wait_deadline).await?;
         if let Some(slot) = &slot {
             slot.set(&hold);
         }
-        Ok(renewed_guard(engine, hold, request, &wait_deadline))
+        Ok(renewed_guard(client, hold, request, &wait_deadline))
     };
-    entered.inspect_err(move |error| engine.report_refused(request, &wait_deadline, error))
+    entered.inspect_err(move |error| client.report_refused(request, &wait_deadline, error))
 }
 
 /// Acquires all requests or none; they are sorted by key and of one client. Returns the guards in
 /// their order. A refusal is reported by the caller, which may make several such attempts.
 pub(crate) async fn enter_all(
-    engine: &Arc<ClientInner>,
+    client: &Arc<ClientInner>,
     requests: &[LockRequest],
     wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
-    note_order(engine, requests);
-    engine.tasks.attach_runtime()?;
+    note_order(client, requests);
+    client.tasks.attach_runtime()?;
     let scope = requests.first().and_then(|request| request.scope.as_ref());
     let guards = match scope {
-        Some(scope) => enter_in(engine, scope, requests, wait_deadline).await?,
-        None => acquire_anew(engine, requests, wait_deadline).await?,
+        Some(scope) => enter_in(client, scope, requests, wait_deadline).await?,
+        None => acquire_anew(client, requests, wait_deadline).await?,
     };
     // While the last of several was waited for, the lease of the first may have ended: the caller must
     // not start work that is not covered by all of them.
@@ -71,10 +71,10 @@ pub(crate) async fn enter_all(
 }
 
 /// In debug builds, records in which order locks are acquired.
-fn note_order(engine: &ClientInner, requests: &[LockRequest]) {
+fn note_order(client: &ClientInner, requests: &[LockRequest]) {
     if cfg!(debug_assertions) {
         let scope = requests.first().and_then(|request| request.scope.as_ref());
-        let held = scope.map(|scope| scope.held(engine.owners.client()));
+        let held = scope.map(|scope| scope.held(client.owners.client()));
         let held = held.unwrap_or_default();
         let anew: Vec<_> = requests
             .iter()
@@ -82,7 +82,7 @@ fn note_order(engine: &ClientInner, requests: &[LockRequest]) {
             .filter(|request| held.iter().all(|(key, _)| *key != request.key))
             .map(|request| (request.key.clone(), request.options.site.clone()))
             .collect();
-        engine.lock_order.note(&held, &anew);
+        client.lock_order.note(&held, &anew);
     }
 }
 
@@ -90,7 +90,7 @@ fn note_order(engine: &ClientInner, requests: &[LockRequest]) {
 /// contend in the store with owners of their own, and the second would wait for the first, which is
 /// its own scope. With it the second re-enters what the first has acquired.
 async fn slot_turn<'a>(
-    engine: &ClientInner,
+    client: &ClientInner,
     slot: &'a ScopeSlot,
     request: &LockRequest,
     wait_deadline: &WaitDeadline,
@@ -98,13 +98,13 @@ async fn slot_turn<'a>(
     if let Ok(turn) = slot.turn.try_lock() {
         return Ok(turn);
     }
-    let limit = wait_deadline.or_within(engine.settings.command_timeout);
+    let limit = wait_deadline.or_within(client.settings.command_timeout);
     let turn = Box::pin(tokio::time::timeout_at(limit, slot.turn.lock())).await;
     turn.map_err(|_| wait_deadline.busy(request, None))
 }
 
 async fn enter_in(
-    engine: &Arc<ClientInner>,
+    client: &Arc<ClientInner>,
     scope: &ScopeHolds,
     requests: &[LockRequest],
     wait_deadline: WaitDeadline,
@@ -112,13 +112,13 @@ async fn enter_in(
     let place = |request: &LockRequest| {
         // Every permit of a semaphore is acquired separately.
         let reentrant = request.kind != Kind::Semaphore;
-        reentrant.then(|| scope.slot(engine.owners.client(), &request.key))
+        reentrant.then(|| scope.slot(client.owners.client(), &request.key))
     };
     let places: Vec<_> = requests.iter().map(place).collect();
     let mut turns = Vec::with_capacity(places.len());
     for (place, request) in places.iter().zip(requests) {
         let Some(place) = place else { continue };
-        turns.push(slot_turn(engine, place, request, &wait_deadline).await?);
+        turns.push(slot_turn(client, place, request, &wait_deadline).await?);
     }
     let mut guards: Vec<Option<LockGuard>> = Vec::with_capacity(requests.len());
     for (place, request) in places.iter().zip(requests) {
@@ -138,7 +138,7 @@ async fn enter_in(
     let mut anew = if missing.is_empty() {
         Vec::new().into_iter()
     } else {
-        let anew = pin!(acquire_anew(engine, &missing, wait_deadline));
+        let anew = pin!(acquire_anew(client, &missing, wait_deadline));
         unless_lost(guards.iter().flatten(), anew).await??.into_iter()
     };
     let all = guards.into_iter().zip(&places).map(|(guard, place)| {
@@ -156,15 +156,15 @@ async fn enter_in(
 /// Acquires in one command where the store supports that; otherwise one key after another, in the
 /// order of the keys, so that no two acquisitions wait for each other.
 async fn acquire_anew(
-    engine: &Arc<ClientInner>,
+    client: &Arc<ClientInner>,
     requests: &[LockRequest],
     wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let keys: Vec<_> = requests.iter().map(|request| &request.key).collect();
-    let at_once = if engine.store.supports_atomic_multi(&keys) { keys.len() } else { 1 };
+    let at_once = if client.store.supports_atomic_multi(&keys) { keys.len() } else { 1 };
     let mut all = Vec::with_capacity(requests.len());
     for requests in requests.chunks(at_once.max(1)) {
-        let acquired = pin!(acquire_chunk(engine, requests, wait_deadline));
+        let acquired = pin!(acquire_chunk(client, requests, wait_deadline));
         all.extend(unless_lost(all.iter(), acquired).await??);
     }
     Ok(all)
@@ -172,27 +172,27 @@ async fn acquire_anew(
 
 /// Acquires all of these in one command.
 async fn acquire_chunk(
-    engine: &Arc<ClientInner>,
+    client: &Arc<ClientInner>,
     requests: &[LockRequest],
     wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let holds = match requests {
-        [request] => vec![wait_loop::acquire_one(engine, request, &wait_deadline).await?],
-        _ => wait_loop::acquire_all(engine, requests, &wait_deadline).await?,
+        [request] => vec![wait_loop::acquire_one(client, request, &wait_deadline).await?],
+        _ => wait_loop::acquire_all(client, requests, &wait_deadline).await?,
     };
     let guards = holds.into_iter().zip(requests);
-    Ok(guards.map(|(hold, request)| renewed_guard(engine, hold, request, &wait_deadline)).collect())
+    Ok(guards.map(|(hold, request)| renewed_guard(client, hold, request, &wait_deadline)).collect())
 }
 
 /// The guard of a lock that was just granted. From here on it is renewed.
 fn renewed_guard(
-    engine: &ClientInner,
+    client: &ClientInner,
     hold: Arc<Hold>,
     request: &LockRequest,
     wait_deadline: &WaitDeadline,
 ) -> LockGuard {
-    engine.schedule.add(&hold.lease);
-    engine.report_granted(&hold, request, wait_deadline);
+    client.schedule.add(&hold.lease);
+    client.report_granted(&hold, request, wait_deadline);
     LockGuard::new(hold, request.mode)
 }
 

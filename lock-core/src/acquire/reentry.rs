@@ -23,7 +23,7 @@ async fn settled_step(hold: &Arc<Hold>, request: &LockRequest) -> Result<StepPer
             return Ok(step);
         }
         drop(step);
-        let check_breaker = || lease.engine.check_breaker(request);
+        let check_breaker = || lease.client.check_breaker(request);
         check_breaker()?;
         // The reconciler resolves the doubt and announces it, or announces that the store is silent.
         // The step permit was dropped above: with it the reconciler could not send anything.
@@ -56,20 +56,20 @@ pub(crate) async fn reenter(
     wait_deadline: WaitDeadline,
 ) -> Result<bool, AcquireError> {
     let (mode, lease) = (request.mode, &hold.lease);
-    let engine = &lease.engine;
+    let client = &lease.client;
     if hold.check().is_ok() {
         may_be_entered(hold, request)?;
     }
-    let limit = wait_deadline.or_within(engine.settings.command_timeout).max(Instant::now());
+    let limit = wait_deadline.or_within(client.settings.command_timeout).max(Instant::now());
     let settled = tokio::time::timeout_at(limit, settled_step(hold, request)).await;
-    // Not busy: no other holder is in the way, but the missing answer to an earlier step.
+    // Not busy: no other holder is in the way, but the missing answer to an earlier command.
     let _step = settled.unwrap_or_else(|_| Err(Unavailable::unsent(UNCONFIRMED)))?;
     // The lease may have ended while this waited: then the lock must be acquired anew.
     let _ = hold.check();
     if !hold.is_live()? {
         return Ok(false);
     }
-    engine.check_breaker(request)?;
+    client.check_breaker(request)?;
     let (holds, length) = {
         let mut state = lease.state();
         // Under the lock of the lease: the last guard may have been dropped since the check above, and
@@ -88,16 +88,16 @@ pub(crate) async fn reenter(
     };
     // If the reply is lost, the store may count one more than there are guards.
     let reconcile = ReconcileOnDrop(lease);
-    let mut step = AcquireCommand::new(lease.holder(), mode, length);
-    (step.holds, step.yields) = (holds, false);
+    let mut command = AcquireCommand::new(lease.holder(), mode, length);
+    (command.holds, command.yields) = (holds, false);
     let began = Instant::now();
     let sent = LeaseInstant::of(began);
-    let answer = engine.store.acquire(step).await;
-    engine.statistics.acquire.add(began, Instant::now());
+    let answer = client.store.acquire(command).await;
+    client.statistics.acquire.add(began, Instant::now());
     if let Err(why) = &answer
         && why.is_silent()
     {
-        engine.open_breaker(&lease.key, sent);
+        client.open_breaker(&lease.key, sent);
     }
     match answer.map_err(|unavailable| unavailable.held_for(length))? {
         Acquired::Granted(None) => {
@@ -120,7 +120,7 @@ pub(crate) async fn reenter(
         }
     }
     drop(reconcile);
-    engine.schedule.add(lease);
+    client.schedule.add(lease);
     lease.announce();
     Ok(true)
 }

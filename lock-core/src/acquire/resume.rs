@@ -18,18 +18,18 @@ use crate::{
 /// Takes over a parked hold. The ticket is used up by the store, where the owner in it has the hold
 /// until the first client has taken it over: a second one finds nothing.
 pub(crate) async fn resume(
-    engine: &Arc<ClientInner>,
+    client: &Arc<ClientInner>,
     scope: Option<Arc<ScopeHolds>>,
     ticket: &HoldTicket,
     options: AcquireOptions,
 ) -> Result<LockGuard, ResumeError> {
-    let (_, keys) = engine.settings.ticket_keys()?;
+    let (_, keys) = client.settings.ticket_keys()?;
     let parked = keys.iter().find_map(|key| key.verify(ticket).ok()).ok_or(InvalidTicket)?;
-    engine.tasks.attach_runtime()?;
-    if !engine.store.supports_transfers() {
+    client.tasks.attach_runtime()?;
+    if !client.store.supports_transfers() {
         return Err(Unsupported::new("parked holds").into());
     }
-    let hold_options = options.hold_options(&engine.settings);
+    let hold_options = options.hold_options(&client.settings);
     let request = LockRequest {
         kind: parked.kind,
         key: parked.key.clone(),
@@ -40,26 +40,26 @@ pub(crate) async fn resume(
         hold_options,
         scope,
     };
-    let permit = admit(engine, &request).ok_or(ResumeError::Draining)?;
-    let attempt = FirstAttempt::new(Lease::new(engine, &request, permit));
+    let permit = admit(client, &request).ok_or(ResumeError::Draining)?;
+    let attempt = FirstAttempt::new(Lease::new(client, &request, permit));
     let hold = attempt.take_over(&request, &parked).await?;
     if let Some(scope) = &request.scope {
-        let slot = scope.slot(engine.owners.client(), &request.key);
+        let slot = scope.slot(client.owners.client(), &request.key);
         if slot.hold().is_none() {
             slot.set(&hold);
         }
     }
-    Ok(renewed_guard(engine, hold, &request, &WaitDeadline::of(Duration::ZERO)))
+    Ok(renewed_guard(client, hold, &request, &WaitDeadline::of(Duration::ZERO)))
 }
 
 /// A place at the gate. It does not queue: what contends for the key in this process waits in the store
 /// for this very hold.
-fn admit(engine: &ClientInner, request: &LockRequest) -> Option<Permit> {
+fn admit(client: &ClientInner, request: &LockRequest) -> Option<Permit> {
     let access = Access::of(request.kind, request.mode);
-    match engine.gate.enter(&request.key, access, false, None, None) {
+    match client.gate.enter(&request.key, access, false, None, None) {
         EnterResult::Admitted(permit) => Some(permit),
         EnterResult::Closed => None,
-        _ => engine.gate.enter_holding(&request.key),
+        _ => client.gate.enter_holding(&request.key),
     }
 }
 
@@ -84,14 +84,14 @@ impl Lease {
         let from = Holder::new(parked.kind, parked.key.clone(), parked.owner.clone());
         let command = TransferCommand::new(from, parked.mode, self.owner.clone());
         let unanswered = |why: StoreError| why.held_for(lease.max(parked.lasts));
-        match self.engine.store.transfer(command).await.map_err(unanswered)? {
+        match self.client.store.transfer(command).await.map_err(unanswered)? {
             Transferred::Done => {}
             Transferred::Gone => return Err(gone()),
         }
         let sent = LeaseInstant::now();
         self.state().may_be_stored(sent, lease);
         let command = RenewCommand::new(self.holder(), lease);
-        let answers = self.engine.store.renew(parked.mode, vec![command]).await;
+        let answers = self.client.store.renew(parked.mode, vec![command]).await;
         match answers.map_err(unanswered)?.first() {
             Some(Renewal::Renewed) => {}
             Some(Renewal::Lost) => return Err(gone()),

@@ -30,20 +30,20 @@ const SILENT_RETRY: Duration = Duration::from_millis(250);
 
 /// Acquires a hold that no scope has yet.
 pub(crate) fn acquire_one<'a>(
-    engine: &'a Arc<ClientInner>,
+    client: &'a Arc<ClientInner>,
     request: &'a LockRequest,
     wait_deadline: &'a WaitDeadline,
 ) -> impl Future<Output = Result<Arc<Hold>, AcquireError>> + Send + 'a {
     async move {
-        engine.check_breaker(request)?;
-        let permit = match pass_gate(engine, request, wait_deadline, true).await? {
+        client.check_breaker(request)?;
+        let permit = match pass_gate(client, request, wait_deadline, true).await? {
             Admission::Contend(permit) => permit,
             Admission::Handoff(handoff) => {
                 return handoff.take(request).ok_or_else(|| late(request.hold_options.lease));
             }
         };
-        let not_before = permit.defer_until().max(left_to_others(engine, request));
-        let mut first = FirstAttempt::new(Lease::new(engine, request, permit));
+        let not_before = permit.defer_until().max(left_to_others(client, request));
+        let mut first = FirstAttempt::new(Lease::new(client, request, permit));
         defer(not_before, wait_deadline).await;
         // The store in memory answers at once: a caller that acquires in a loop would never let the
         // task run that releases what it dropped.
@@ -55,9 +55,9 @@ pub(crate) fn acquire_one<'a>(
         }
         let outcome = outcome.map(|outcome| outcome.map(|hold| vec![hold]));
         let requests = slice::from_ref(request);
-        let waits = contend(engine, requests, *wait_deadline, first.into_attempt(), Some(outcome));
+        let waits = contend(client, requests, *wait_deadline, first.into_attempt(), Some(outcome));
         // Boxed, because most waiters stay in the queue before this and do not need its memory.
-        let holds = Box::pin(engine.unless_draining(waits)).await?;
+        let holds = Box::pin(client.unless_draining(waits)).await?;
         Ok(holds.into_iter().next().expect("BUG: a grant without a hold"))
     }
 }
@@ -65,30 +65,30 @@ pub(crate) fn acquire_one<'a>(
 /// Acquires holds that no scope has yet: all of them in one step, or none. They must be sorted by
 /// key, or two acquisitions could wait for each other at the gate.
 pub(crate) async fn acquire_all(
-    engine: &Arc<ClientInner>,
+    client: &Arc<ClientInner>,
     requests: &[LockRequest],
     wait_deadline: &WaitDeadline,
 ) -> Result<Vec<Arc<Hold>>, AcquireError> {
     let mut attempt = Attempt::default();
     for request in requests {
-        engine.check_breaker(request)?;
+        client.check_breaker(request)?;
         // None of them is taken by a hand-off: the others would be waited for while that one is held.
-        let permit = match pass_gate(engine, request, wait_deadline, false).await? {
+        let permit = match pass_gate(client, request, wait_deadline, false).await? {
             Admission::Contend(permit) => permit,
             Admission::Handoff(_) => unreachable!("BUG: it accepts no hand-off"),
         };
-        let not_before = permit.defer_until().max(left_to_others(engine, request));
-        attempt.leases.push(Lease::new(engine, request, permit));
+        let not_before = permit.defer_until().max(left_to_others(client, request));
+        attempt.leases.push(Lease::new(client, request, permit));
         defer(not_before, wait_deadline).await;
     }
     tokio::task::coop::consume_budget().await;
-    Box::pin(engine.unless_draining(contend(engine, requests, *wait_deadline, attempt, None))).await
+    Box::pin(client.unless_draining(contend(client, requests, *wait_deadline, attempt, None))).await
 }
 
 /// Until when a lock is left to clients of another library: they have no place in line, and would come too
 /// late each time.
-fn left_to_others(engine: &ClientInner, request: &LockRequest) -> Option<Instant> {
-    let age = engine.store.met_others(&request.key)?;
+fn left_to_others(client: &ClientInner, request: &LockRequest) -> Option<Instant> {
+    let age = client.store.met_others(&request.key)?;
     LEFT_TO_OTHERS.checked_sub(age).map(|left| Instant::now() + left)
 }
 
@@ -101,40 +101,40 @@ async fn defer(until: Option<Instant>, wait_deadline: &WaitDeadline) {
 }
 
 fn pass_gate<'a>(
-    engine: &'a Arc<ClientInner>,
+    client: &'a Arc<ClientInner>,
     request: &'a LockRequest,
     wait_deadline: &'a WaitDeadline,
     takes: bool,
 ) -> impl Future<Output = Result<Admission<Lease>, AcquireError>> + Send + 'a {
     async move {
-        leavers_gone(engine, request, wait_deadline).await;
+        leavers_gone(client, request, wait_deadline).await;
         let takes = if takes { request.handoff_key() } else { None };
-        match wait_deadline.enter(&engine.gate, request, takes)? {
+        match wait_deadline.enter(&client.gate, request, takes)? {
             Entered::Admitted(permit) => Ok(Admission::Contend(permit)),
-            Entered::Queued(place) => stand_in_queue(engine, request, wait_deadline, place).await,
+            Entered::Queued(place) => stand_in_queue(client, request, wait_deadline, place).await,
         }
     }
 }
 
 /// A caller that has just released the lock must not be refused because its own release is still in
 /// flight: an attempt that does not wait lets the release be confirmed first.
-async fn leavers_gone(engine: &ClientInner, request: &LockRequest, wait_deadline: &WaitDeadline) {
+async fn leavers_gone(client: &ClientInner, request: &LockRequest, wait_deadline: &WaitDeadline) {
     let only_looks = wait_deadline.deadline.is_none() || request.options.max_waiters == Some(0);
     if only_looks
         && matches!(
             Access::of(request.kind, request.mode),
             Access::StoreQueued | Access::SingleContender
         )
-        && let Some(leavers) = engine.gate.pending_releases(&request.key)
+        && let Some(leavers) = client.gate.pending_releases(&request.key)
     {
-        let limit = wait_deadline.started_at + engine.settings.command_timeout;
+        let limit = wait_deadline.started_at + client.settings.command_timeout;
         let limit = wait_deadline.deadline.map_or(limit, |deadline| deadline.min(limit));
         let _ = tokio::time::timeout_at(limit, leavers).await;
     }
 }
 
 fn stand_in_queue<'a>(
-    engine: &'a Arc<ClientInner>,
+    client: &'a Arc<ClientInner>,
     request: &'a LockRequest,
     wait_deadline: &'a WaitDeadline,
     mut place: QueuePlace<Lease>,
@@ -142,21 +142,21 @@ fn stand_in_queue<'a>(
     async move {
         let mut long_wait = None;
         loop {
-            let look_up = Instant::now() + engine.settings.command_timeout;
-            let limit = wait_deadline.or_within(engine.settings.command_timeout).min(look_up);
+            let look_up = Instant::now() + client.settings.command_timeout;
+            let limit = wait_deadline.or_within(client.settings.command_timeout).min(look_up);
             let admitted = pin!(tokio::time::timeout_at(limit, place.admitted()));
             if let Ok(turn) = LongWait::during(&mut long_wait, admitted).await? {
                 return turn.ok_or(AcquireError::Draining);
             }
             if long_wait.is_none() && Instant::now() >= operate::begins_at(wait_deadline) {
-                long_wait = LongWait::begin(engine, request, wait_deadline, None);
+                long_wait = LongWait::begin(client, request, wait_deadline, None);
             }
             let is_over = wait_deadline.is_over();
             // While the store is silent, no permit ahead becomes free. Without this check a caller
             // that has just arrived would wait out its whole time behind a waiter that is not
             // answered. Earlier ones wait on: the store may be back within their wait.
-            if let Some((since, why)) = engine.silence(&request.key)
-                && (is_over || !wait_deadline.began_before(since, engine.settings.command_timeout))
+            if let Some((since, why)) = client.silence(&request.key)
+                && (is_over || !wait_deadline.began_before(since, client.settings.command_timeout))
             {
                 return Err(why.into());
             }
@@ -188,15 +188,15 @@ impl Listeners {
         if self.0.len() <= at {
             self.0.resize_with(at + 1, || None);
         }
-        let engine = &lease.engine;
+        let client = &lease.client;
         let is_new = self.0[at].is_none();
         let listener =
-            self.0[at].get_or_insert_with(|| engine.store.wakeups(WakeTopic::Turn(lease.holder())));
+            self.0[at].get_or_insert_with(|| client.store.wakeups(WakeTopic::Turn(lease.holder())));
         // A release between the attempt and the subscription wakes no listener. So the first wait ends
         // as soon as the subscription stands, and the attempt that follows sees that release. That is
         // not needed if the subscription stood, with no message, since before the attempt.
         if is_new && !listener.silent_since(sent) {
-            let limit = deadline.min(Instant::now() + engine.settings.command_timeout);
+            let limit = deadline.min(Instant::now() + client.settings.command_timeout);
             let _ = tokio::time::timeout_at(limit, listener.subscribed()).await;
         } else {
             let _ = tokio::time::timeout_at(deadline.min(due), listener.woken()).await;
@@ -223,7 +223,7 @@ async fn next_attempt(
 
 /// Makes attempts until one is granted. `first` is the outcome of the first one, if it was made.
 async fn contend(
-    engine: &Arc<ClientInner>,
+    client: &Arc<ClientInner>,
     requests: &[LockRequest],
     wait_deadline: WaitDeadline,
     mut attempt: Attempt,
@@ -249,7 +249,7 @@ async fn contend(
             // this lease's own: the next attempt is granted it again.
             Err(AcquireError::Unavailable(why))
                 if why.is_silent()
-                    && (last.is_some() || waited(engine, requests, wait_deadline)) =>
+                    && (last.is_some() || waited(client, requests, wait_deadline)) =>
             {
                 (last.unwrap_or_default(), Err(why), Instant::now())
             }
@@ -259,7 +259,7 @@ async fn contend(
                 if why.refuses_writes()
                     && (last.is_some()
                         || wait_deadline.started_at.elapsed()
-                            > engine.settings.command_timeout) =>
+                            > client.settings.command_timeout) =>
             {
                 (last.unwrap_or_default(), Err(why), Instant::now())
             }
@@ -280,7 +280,7 @@ async fn contend(
             }
             Ok(Acquired::Yield { remaining, .. }) => {
                 let until = *yields_until
-                    .get_or_insert_with(|| Instant::now() + engine.settings.fairness_timeout);
+                    .get_or_insert_with(|| Instant::now() + client.settings.fairness_timeout);
                 let left = until.saturating_duration_since(Instant::now());
                 ((*remaining).min(left).min(REFRESH), Some(*remaining))
             }
@@ -310,7 +310,7 @@ async fn contend(
             let long = operate::begins_at(&wait_deadline);
             if tokio::time::timeout_at(long, woken.as_mut()).await.is_err() {
                 let lease = Some(&*attempt.leases[at]);
-                long_wait = LongWait::begin(engine, request, &wait_deadline, lease);
+                long_wait = LongWait::begin(client, request, &wait_deadline, lease);
                 LongWait::during(&mut long_wait, woken.as_mut()).await?;
             }
         } else {
@@ -323,7 +323,7 @@ async fn contend(
 }
 
 /// Whether it began before the store fell silent, if it is silent at all.
-fn waited(engine: &Arc<ClientInner>, requests: &[LockRequest], began: WaitDeadline) -> bool {
-    let silence = requests.first().and_then(|request| engine.silence(&request.key));
-    silence.is_none_or(|(since, _)| began.began_before(since, engine.settings.command_timeout))
+fn waited(client: &Arc<ClientInner>, requests: &[LockRequest], began: WaitDeadline) -> bool {
+    let silence = requests.first().and_then(|request| client.silence(&request.key));
+    silence.is_none_or(|(since, _)| began.began_before(since, client.settings.command_timeout))
 }

@@ -44,7 +44,7 @@ pub struct Acquire<T = SingleLock> {
 impl<T: Lockable> Acquire<T> {
     #[track_caller]
     pub(crate) fn new(target: T) -> Self {
-        let wait = target.client().engine().settings.wait;
+        let wait = target.client().inner().settings.wait;
         Self {
             target,
             scope: Scope::current(),

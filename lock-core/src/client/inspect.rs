@@ -17,10 +17,10 @@ impl LockClient {
     ///
     /// See [`InspectError`].
     pub async fn is_locked(&self, key: impl IntoLockKey, mode: Mode) -> Result<bool, InspectError> {
-        let standing = snapshot(self.engine(), &key.into_lock_key()?).await?;
+        let snapshot = snapshot(self.inner(), &key.into_lock_key()?).await?;
         Ok(match mode {
-            Mode::Read => standing.holders.iter().any(|holder| holder.holds.read > 0),
-            Mode::Write => standing.mode == Some(Mode::Write),
+            Mode::Read => snapshot.holders.iter().any(|holder| holder.holds.read > 0),
+            Mode::Write => snapshot.mode == Some(Mode::Write),
         })
     }
 
@@ -42,12 +42,12 @@ impl LockClient {
     /// See [`InspectError`].
     pub async fn hold_count(&self, key: impl IntoLockKey, mode: Mode) -> Result<u32, InspectError> {
         let key = key.into_lock_key()?;
-        let client = self.engine().owners.client();
+        let client = self.inner().owners.client();
         let hold = Scope::current().and_then(|scope| scope.holds().slot(client, &key).hold());
-        let standing = snapshot(self.engine(), &key).await?;
+        let snapshot = snapshot(self.inner(), &key).await?;
         let Some(hold) = hold else { return Ok(0) };
         let owner = hold.lease.owner.to_string();
-        let own = standing.holders.iter().find(|holder| holder.owner == owner);
+        let own = snapshot.holders.iter().find(|holder| holder.owner == owner);
         // What is released but not yet confirmed does not count.
         let stored = own.map_or_else(Holds::default, |own| own.holds).of(mode);
         Ok(stored.min(hold.state().guards.of(mode)))
@@ -60,7 +60,7 @@ impl LockClient {
     ///
     /// See [`InspectError`].
     pub async fn inspect(&self, key: impl IntoLockKey) -> Result<Inspection, InspectError> {
-        inspect(self.engine(), &key.into_lock_key()?).await
+        inspect(self.inner(), &key.into_lock_key()?).await
     }
 
     /// Inspects several locks in few round trips, each at a moment of its own; in their order. One that
@@ -84,14 +84,14 @@ impl LockClient {
         &self,
         keys: impl IntoIterator<Item = LockKey>,
     ) -> Vec<Result<Inspection, InspectError>> {
-        inspect_all(self.engine(), keys.into_iter().collect()).await
+        inspect_all(self.inner(), keys.into_iter().collect()).await
     }
 
     /// Returns how many acquisitions of this client were refused, and how many of its locks were lost, in
     /// the last quarter of an hour. Nothing is sent.
     #[must_use]
     pub fn recent_events(&self) -> RecentEvents {
-        self.engine().events.recent()
+        self.inner().events.recent()
     }
 
     /// Returns the keys that acquisitions of this client found taken most often since it was built, at
@@ -109,7 +109,7 @@ impl LockClient {
     /// ```
     #[must_use]
     pub fn hot_keys(&self, limit: usize) -> Vec<HotKey> {
-        self.engine().statistics.hot_keys.top(limit)
+        self.inner().statistics.hot_keys.top(limit)
     }
 
     /// Returns the hot keys of this client and of others, added up: of each client that one of these
@@ -129,13 +129,13 @@ impl LockClient {
         owners: &[String],
         limit: usize,
     ) -> Result<Vec<HotKey>, InspectError> {
-        hot_keys_of(self.engine(), owners, limit).await
+        hot_keys_of(self.inner(), owners, limit).await
     }
 
     /// Returns what this client has done since it was built. Nothing is sent.
     #[must_use]
     pub fn statistics(&self) -> ClientStatistics {
-        operate::statistics(self.engine())
+        operate::statistics(self.inner())
     }
 
     /// Takes a lock away from its holders, wakes its waiters, and makes the fencing tokens of the
@@ -157,7 +157,7 @@ impl LockClient {
         key: impl IntoLockKey,
     ) -> Result<ForcedRelease, InspectError> {
         let key = key.into_lock_key()?;
-        let forced = self.engine().admin()?.force_release(key.clone()).await?;
+        let forced = self.inner().admin()?.force_release(key.clone()).await?;
         Ok(forced.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
 
@@ -176,7 +176,7 @@ impl LockClient {
     /// If the future is dropped, the request may have been made.
     pub async fn request_release(&self, key: impl IntoLockKey) -> Result<u32, InspectError> {
         let key: LockKey = key.into_lock_key()?;
-        let requested = self.engine().admin()?.request_release(key.clone()).await?;
+        let requested = self.inner().admin()?.request_release(key.clone()).await?;
         Ok(requested.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
 }

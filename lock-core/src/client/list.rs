@@ -38,7 +38,7 @@ impl LockClient {
     ///
     /// Nothing is changed in any case.
     pub async fn list(&self, prefix: &str, limit: usize) -> Result<KeyList, InspectError> {
-        operate::list(self.engine(), prefix, limit).await
+        operate::list(self.inner(), prefix, limit).await
     }
 
     /// Lists one page of the locks that [`list`](Self::list) returns: about `limit` of them, at least
@@ -73,6 +73,6 @@ impl LockClient {
         after: Option<&str>,
         limit: usize,
     ) -> Result<KeyPage, InspectError> {
-        operate::list_page(self.engine(), prefix, after, limit).await
+        operate::list_page(self.inner(), prefix, after, limit).await
     }
 }

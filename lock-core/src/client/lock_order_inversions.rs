@@ -13,6 +13,6 @@ impl LockClient {
     /// assertions record them; a release build returns an empty list.
     #[must_use]
     pub fn lock_order_inversions(&self) -> Vec<LockOrderInversion> {
-        self.engine().lock_order.inversions()
+        self.inner().lock_order.inversions()
     }
 }

@@ -83,9 +83,9 @@ impl SingleLock {
             );
             return Err(InvalidOptions::new(why).into());
         }
-        let hold_options = options.hold_options(&self.client.engine().settings);
+        let hold_options = options.hold_options(&self.client.inner().settings);
         check_hold_options(&options, &hold_options)?;
-        if let Some(lease) = self.client.engine().store.session_lease()
+        if let Some(lease) = self.client.inner().store.session_lease()
             && lease != hold_options.lease
         {
             let longer = hold_options.lease;
@@ -94,7 +94,7 @@ impl SingleLock {
             );
             return Err(Unsupported::new(what).into());
         }
-        if options.at_least.is_some() && self.client.engine().store.session_lease().is_some() {
+        if options.at_least.is_some() && self.client.inner().store.session_lease().is_some() {
             let what = "`hold_at_least`: a lock ends with the session of its process";
             return Err(Unsupported::new(what).into());
         }
@@ -135,7 +135,7 @@ impl Lockable for SingleLock {
                 Ok(request) => request,
                 Err(refusal) => return Err(refusal.clone()),
             };
-            acquire::enter(client.engine(), request, wait_deadline).await
+            acquire::enter(client.inner(), request, wait_deadline).await
         }
     }
 

@@ -96,11 +96,11 @@ impl LockClient {
         LockClientBuilder::default()
     }
 
-    pub(crate) fn from_engine(engine: Arc<ClientInner>) -> Self {
-        Self(engine)
+    pub(crate) fn from_inner(inner: Arc<ClientInner>) -> Self {
+        Self(inner)
     }
 
-    pub(crate) fn engine(&self) -> &Arc<ClientInner> {
+    pub(crate) fn inner(&self) -> &Arc<ClientInner> {
         &self.0
     }
 
@@ -134,7 +134,7 @@ impl LockClient {
         let options = AcquireOptions::at(CallSite::here());
         async move {
             let holds = scope.map(|scope| scope.holds());
-            resume(client.engine(), holds, &ticket, options).await
+            resume(client.inner(), holds, &ticket, options).await
         }
     }
 
@@ -187,7 +187,7 @@ impl LockClient {
         let locally = async {
             match self.0.local.get() {
                 Some(local) => {
-                    let local = LockClient::from_engine(Arc::clone(local));
+                    let local = LockClient::from_inner(Arc::clone(local));
                     Box::pin(local.shutdown(deadline)).await
                 }
                 None => Ok(()),

@@ -67,8 +67,8 @@ impl MultiLock {
         for member in self.members {
             let client = member.client.clone();
             let request = member.request(options.clone(), scope)?;
-            let id = client.engine().owners.client();
-            match groups.iter_mut().find(|group| group.client.engine().owners.client() == id) {
+            let id = client.inner().owners.client();
+            match groups.iter_mut().find(|group| group.client.inner().owners.client() == id) {
                 Some(group) => group.requests.push(request),
                 None => groups.push(Group { client, requests: vec![request] }),
             }
@@ -103,14 +103,14 @@ impl Lockable for MultiLock {
         let groups = self.groups(&options, scope.as_ref())?;
         let entered = match groups.as_slice() {
             [Group { client, requests }] => {
-                acquire::enter_all(client.engine(), requests, wait_deadline).await
+                acquire::enter_all(client.inner(), requests, wait_deadline).await
             }
             groups => several_clients::enter(groups, wait_deadline).await,
         };
         let guards = entered.inspect_err(|error| {
             for Group { client, requests } in &groups {
                 for request in requests {
-                    client.engine().report_refused(request, &wait_deadline, error);
+                    client.inner().report_refused(request, &wait_deadline, error);
                 }
             }
         })?;

@@ -121,7 +121,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_place_is_kept_only_while_needed() {
         let client = LockClient::in_memory();
-        let (scope, own) = (client.scope(), client.engine().owners.client());
+        let (scope, own) = (client.scope(), client.inner().owners.client());
         let key = |name: String| LockKey::try_from(name).expect("a key");
         let acquiring = scope.holds().slot(own, &key("acquiring".to_owned()));
         let guard = scope.write("held").acquire().await.expect("it is free");

@@ -77,9 +77,9 @@ impl Semaphore {
     /// each client's own. After [`InspectError::Unavailable`] it may have been done.
     pub async fn set_permits(&self, permits: u32) -> Result<i64, InspectError> {
         let key = self.0.key.clone()?;
-        let engine = self.0.client.engine();
-        engine.tasks.attach_runtime()?;
-        let free = engine.store.set_permits(key.clone(), permits).await?;
+        let inner = self.0.client.inner();
+        inner.tasks.attach_runtime()?;
+        let free = inner.store.set_permits(key.clone(), permits).await?;
         Ok(free.ok_or(WrongKind { key, kind: Kind::Semaphore })?)
     }
 
@@ -92,9 +92,9 @@ impl Semaphore {
     /// See [`InspectError`].
     pub async fn free_permits(&self) -> Result<i64, InspectError> {
         let key = self.0.key.clone()?;
-        let engine = self.0.client.engine();
-        engine.tasks.attach_runtime()?;
-        let free = engine.store.free_permits(key.clone(), self.0.permits).await?;
+        let inner = self.0.client.inner();
+        inner.tasks.attach_runtime()?;
+        let free = inner.store.free_permits(key.clone(), self.0.permits).await?;
         Ok(free.ok_or(WrongKind { key, kind: Kind::Semaphore })?)
     }
 

@@ -59,7 +59,7 @@ async fn try_all(
     for at in std::iter::once(first).chain(others) {
         let Group { client, requests } = &groups[at];
         let wait = if at == first { wait_deadline } else { WaitDeadline::of(Duration::ZERO) };
-        let entered = acquire::enter_all(client.engine(), requests, wait);
+        let entered = acquire::enter_all(client.inner(), requests, wait);
         let entered = acquire::unless_lost(acquired.iter().flatten(), entered).await;
         acquired[at] = entered.unwrap_or_else(|lost| Err(lost.into())).map_err(|why| (at, why))?;
     }

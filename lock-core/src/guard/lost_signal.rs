@@ -24,7 +24,7 @@ pub struct LostSignal {
 
 impl LostSignal {
     pub(crate) fn of(hold: &Arc<Hold>) -> Self {
-        hold.lease.engine.watch_for_taken();
+        hold.lease.client.watch_for_taken();
         let mut changes = hold.changes();
         let key = hold.lease.key.clone();
         let hold = Arc::downgrade(hold);

@@ -201,7 +201,7 @@ impl LockGuard {
             biased;
             outcome = lease.until(|state| hold.release_outcome(state)) => outcome,
             // Then the releaser has ended with it, and confirms nothing.
-            why = lease.engine.tasks.runtime_ended() => {
+            why = lease.client.tasks.runtime_ended() => {
                 let left = LeaseInstant::now().until(lease.state().stored_until);
                 Err(why.held_for(left).into())
             }
@@ -285,7 +285,7 @@ impl LockGuard {
         if !lease.kind.has_readers() {
             return Err(DowngradeError::NoReaders { key: lease.key.clone(), kind: lease.kind });
         }
-        lease.engine.check_mode_changes()?;
+        lease.client.check_mode_changes()?;
         let _step = lease.step().await;
         hold.check()?;
         // From here on nothing is written under this guard, whatever becomes of the command.

@@ -93,8 +93,8 @@ impl ClientInner {
             closed.insert(sent);
         }
         self.statistics.breaker_opened.add(1);
-        let (engine, key) = (Arc::downgrade(self), key.clone());
-        self.tasks.spawn_supervised(move || probe(Weak::clone(&engine), shard, key.clone()));
+        let (client, key) = (Arc::downgrade(self), key.clone());
+        self.tasks.spawn_supervised(move || probe(Weak::clone(&client), shard, key.clone()));
     }
 }
 
@@ -104,18 +104,18 @@ fn being_probed() -> Unavailable {
 }
 
 /// Probes the store until it answers or the client is gone.
-async fn probe(engine: Weak<ClientInner>, shard: u16, key: LockKey) {
+async fn probe(client: Weak<ClientInner>, shard: u16, key: LockKey) {
     loop {
         tokio::time::sleep(PROBE).await;
-        let Some(store) = engine.upgrade().map(|engine| Arc::clone(&engine.store)) else {
+        let Some(store) = client.upgrade().map(|client| Arc::clone(&client.store)) else {
             return;
         };
         // A refusal is an answer too.
         let answered = !matches!(store.probe(key.clone()).await, Err(why) if why.is_silent());
         // Weak while it waits: a probe must not keep a client alive that its users have dropped.
-        let Some(engine) = engine.upgrade() else { return };
-        if answered || *engine.draining.borrow() {
-            engine.breaker.close(shard);
+        let Some(client) = client.upgrade() else { return };
+        if answered || *client.draining.borrow() {
+            client.breaker.close(shard);
             return;
         }
     }
@@ -129,19 +129,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_was_sent_before_it_closed_does_not_open_it_again() {
         let client = LockClient::in_memory();
-        let engine = client.engine();
+        let inner = client.inner();
         let key = LockKey::try_from("k").expect("a key");
         let before = LeaseInstant::now();
-        engine.open_breaker(&key, before);
-        assert!(engine.breaker.is_open());
+        inner.open_breaker(&key, before);
+        assert!(inner.breaker.is_open());
         tokio::time::sleep(PROBE).await;
-        while engine.breaker.is_open() {
+        while inner.breaker.is_open() {
             // The store answers at once, and no time passes.
             tokio::task::yield_now().await;
         }
-        engine.open_breaker(&key, before);
-        assert!(!engine.breaker.is_open(), "its answer was only late");
-        engine.open_breaker(&key, LeaseInstant::now());
-        assert!(engine.breaker.is_open());
+        inner.open_breaker(&key, before);
+        assert!(!inner.breaker.is_open(), "its answer was only late");
+        inner.open_breaker(&key, LeaseInstant::now());
+        assert!(inner.breaker.is_open());
     }
 }

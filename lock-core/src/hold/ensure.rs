@@ -47,7 +47,7 @@ impl Hold {
     fn most_remaining(&self) -> Duration {
         let renewed = {
             let state = self.lease.state();
-            lease::validity(self.lease.engine.effective_lease(state.length, state.confirmed))
+            lease::validity(self.lease.client.effective_lease(state.length, state.confirmed))
         };
         let now = LeaseInstant::now();
         self.max_hold_ends().map_or(renewed, |end| now.until(end).min(renewed))

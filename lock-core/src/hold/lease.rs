@@ -29,7 +29,7 @@ use super::{
 use crate::types::LostCause;
 
 pub(crate) struct Lease {
-    pub(crate) engine: Arc<ClientInner>,
+    pub(crate) client: Arc<ClientInner>,
     pub(crate) kind: Kind,
     pub(crate) key: LockKey,
     pub(crate) owner: OwnerId,
@@ -45,7 +45,7 @@ pub(crate) struct ReconcileOnDrop<'a>(pub(crate) &'a Arc<Lease>);
 impl Drop for ReconcileOnDrop<'_> {
     fn drop(&mut self) {
         if !self.0.state().is_settled() {
-            self.0.engine.reconcile(Arc::clone(self.0));
+            self.0.client.reconcile(Arc::clone(self.0));
         }
     }
 }
@@ -85,17 +85,17 @@ impl Lease {
     /// Creates a lease that is about to be acquired. It exists before anything is sent, so that
     /// whatever the store may grant is released when the acquisition is dropped.
     pub(crate) fn new(
-        engine: &Arc<ClientInner>,
+        client: &Arc<ClientInner>,
         request: &LockRequest,
         permit: Permit,
     ) -> Arc<Self> {
-        engine.holds.fetch_add(1, Ordering::AcqRel);
+        client.holds.fetch_add(1, Ordering::AcqRel);
         let owner = match request.kind {
             Kind::Semaphore => OwnerId::permit(),
-            _ => engine.owners.next(),
+            _ => client.owners.next(),
         };
         Arc::new(Self {
-            engine: Arc::clone(engine),
+            client: Arc::clone(client),
             kind: request.kind,
             key: request.key.clone(),
             owner,
@@ -154,7 +154,7 @@ impl Lease {
     ) -> Arc<Hold> {
         let hold = {
             let mut state = self.state();
-            let effective = self.engine.effective_lease(state.length, state.remote);
+            let effective = self.client.effective_lease(state.length, state.remote);
             state.stage = Stage::Held;
             state.granted_at = now;
             state.handoffs = HandoffBudget::begin(state.handoffs.left, sent, state.length);
@@ -235,7 +235,7 @@ impl Lease {
             Next::Nothing => {}
             Next::HandOff(key) => return self.hand_off(key),
             Next::Reconcile if self.finish() => {}
-            Next::Reconcile => self.engine.reconcile(Arc::clone(self)),
+            Next::Reconcile => self.client.reconcile(Arc::clone(self)),
         }
         true
     }
@@ -259,12 +259,12 @@ impl Lease {
             }
         };
         if let Some(due) = due {
-            self.engine.schedule.remove(self, due);
+            self.client.schedule.remove(self, due);
         }
         if recorded {
-            self.engine.work_log.end(&self.owner);
+            self.client.work_log.end(&self.owner);
         }
-        self.engine.give_back(permit);
+        self.client.give_back(permit);
         self.announce();
         true
     }

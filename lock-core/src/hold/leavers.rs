@@ -86,11 +86,11 @@ impl Group {
         let Self { line, leavers } = self;
         let mut left = Left { line: line.clone(), gone: Vec::new(), failed: Vec::new() };
         let Some(first) = leavers.first() else { return left };
-        let engine = Arc::clone(&first.step.lease().engine);
+        let client = Arc::clone(&first.step.lease().client);
         let waiters =
             leavers.iter().map(|one| (one.step.lease().owner.clone(), one.mode)).collect();
         let sent = LeaseInstant::now();
-        let mut command = engine.store.leave(LeaveCommand::new(line.0, line.1, waiters));
+        let mut command = client.store.leave(LeaveCommand::new(line.0, line.1, waiters));
         // Its first poll sends it.
         let at_once = poll!(&mut command);
         leavers.iter().for_each(|one| one.step.lease().state().leave_sent());

@@ -77,7 +77,7 @@ impl Hold {
     pub(crate) fn drop_guard(self: &Arc<Self>, mode: Mode) {
         match self.lingers_until() {
             None => self.end_guard(mode),
-            Some(until) if self.lease.engine.schedule.linger(self, mode, until) => {}
+            Some(until) if self.lease.client.schedule.linger(self, mode, until) => {}
             Some(_) => self.leave(mode),
         }
     }
@@ -103,7 +103,7 @@ impl Hold {
             let mut last = Holds::default();
             *last.of_mut(mode) = 1;
             lease.remove_hold(self, last);
-            self.lease.engine.give_back(own.permit.take());
+            self.lease.client.give_back(own.permit.take());
             let left = lease.holds.count() == 0 && lease.leave();
             if left { Next::Reconcile } else { lease.next(self.lease.kind) }
         };

@@ -133,7 +133,7 @@ impl Handoff {
             lease.record_work();
         }
         if hold.is_none() {
-            lease.engine.reconcile(Arc::clone(&lease));
+            lease.client.reconcile(Arc::clone(&lease));
         }
         hold
     }
@@ -143,7 +143,7 @@ impl Lease {
     /// Passes the lease to the next waiter, or has it released. Returns whether a waiter has it.
     pub(super) fn hand_off(self: &Arc<Self>, key: HandoffKey) -> bool {
         let handoff = Handoff(Some(Arc::clone(self)));
-        let Some(mut back) = self.engine.gate.hand_off(&self.key, key, handoff) else {
+        let Some(mut back) = self.client.gate.hand_off(&self.key, key, handoff) else {
             // Waiters for the release of the former hold need not wait until the next one runs.
             self.announce();
             return true;
@@ -151,7 +151,7 @@ impl Lease {
         // Emptied, so that its drop does not try the next waiter again.
         back.0 = None;
         self.state().start_release();
-        self.engine.reconcile(Arc::clone(self));
+        self.client.reconcile(Arc::clone(self));
         false
     }
 }

@@ -253,12 +253,12 @@ impl Hold {
 
     /// Waits until this hold's owner is requested to release.
     pub(crate) async fn release_requested(self: &Arc<Self>) {
-        let Lease { engine, key, .. } = &*self.lease;
-        let Some(admin) = engine.store.admin() else {
+        let Lease { client, key, .. } = &*self.lease;
+        let Some(admin) = client.store.admin() else {
             // No request can reach it.
             return std::future::pending().await;
         };
-        let mut wakeups = engine.store.wakeups(WakeTopic::ReleaseRequest(key.clone()));
+        let mut wakeups = client.store.wakeups(WakeTopic::ReleaseRequest(key.clone()));
         while self.check().is_ok() {
             let subscribed_in_time = tokio::time::timeout(LOOK_FOR_REQUESTS, wakeups.subscribed());
             let _ = subscribed_in_time.await;
@@ -302,7 +302,7 @@ impl Hold {
             own.permit.take()
         };
         self.log_loss(cause);
-        self.lease.engine.give_back(permit);
+        self.lease.client.give_back(permit);
     }
 
     pub(super) fn notify_lost(&self, cause: LostCause) {
@@ -329,7 +329,7 @@ impl Hold {
                 lease.remove_hold(self, last);
                 own.end = Some(HoldEnd::Released);
                 own.least_remaining = lease.least_remaining;
-                self.lease.engine.give_back(own.permit.take());
+                self.lease.client.give_back(own.permit.take());
             } else {
                 *lease.holds.guards.of_mut(mode) -= 1;
             }
@@ -367,7 +367,7 @@ impl Hold {
         lease.length = length;
         lease.renews |= request.options.renew.unwrap_or(false);
         *lease.confirmed.of_mut(mode) = holds;
-        let effective = self.lease.engine.effective_lease(length, lease.remote);
+        let effective = self.lease.client.effective_lease(length, lease.remote);
         lease.confirm(sent, effective, LeaseInstant::now());
         *lease.holds.guards.of_mut(mode) += 1;
         let mut own = self.state();
@@ -397,7 +397,7 @@ impl Hold {
         let key = &self.lease.key;
         let held_for_ms = LeaseInstant::now().since(self.granted_at).as_millis();
         // Keys may carry personal data.
-        let named = self.lease.engine.settings.log_keys.then(|| display(key));
+        let named = self.lease.client.settings.log_keys.then(|| display(key));
         tracing::warn!(key = named, %cause, held_for_ms, "lock lost");
         if named.is_none() {
             tracing::debug!(key = %key, %cause, "lock lost");

@@ -17,11 +17,11 @@ impl Hold {
     pub(crate) async fn upgrade(self: &Arc<Self>) -> Result<(), UpgradeError> {
         let lease = &self.lease;
         self.check()?;
-        lease.engine.check_mode_changes()?;
-        if let Some(leavers) = lease.engine.gate.pending_releases(&lease.key) {
+        lease.client.check_mode_changes()?;
+        if let Some(leavers) = lease.client.gate.pending_releases(&lease.key) {
             // A reader of this process whose release is in flight would be counted by the store, and the
             // upgrade be refused although the caller reads alone.
-            let _ = tokio::time::timeout(lease.engine.settings.command_timeout, leavers).await;
+            let _ = tokio::time::timeout(lease.client.settings.command_timeout, leavers).await;
         }
         let _step = lease.step().await;
         self.check()?;
@@ -36,7 +36,7 @@ impl Hold {
                 return Err(Unavailable::unsent(UNCONFIRMED).into());
             }
             // Of the two places that it may have at the gate, the lease's own stays.
-            lease.engine.give_back(self.state().permit.take());
+            lease.client.give_back(self.state().permit.take());
             if !state.permit.as_mut().is_some_and(Permit::upgrade) {
                 return Err(self.not_sole());
             }
@@ -48,9 +48,10 @@ impl Hold {
             (after, state.length)
         };
         let _reconcile = ReconcileOnDrop(lease);
-        let step = ConvertCommand::new(lease.holder(), after, length);
+        let command = ConvertCommand::new(lease.holder(), after, length);
         let sent = LeaseInstant::now();
-        let answer = lease.engine.store.upgrade(step).await.map_err(|why| why.held_for(length))?;
+        let answer =
+            lease.client.store.upgrade(command).await.map_err(|why| why.held_for(length))?;
         self.upgraded(answer, after, sent)
     }
 
@@ -106,7 +107,7 @@ impl Hold {
             }
         }
         drop(state);
-        lease.engine.schedule.add(lease);
+        lease.client.schedule.add(lease);
         lease.announce();
         Ok(())
     }
@@ -130,10 +131,10 @@ impl Hold {
             (after, state.length)
         };
         let _reconcile = ReconcileOnDrop(lease);
-        let step = ConvertCommand::new(lease.holder(), after, length);
+        let command = ConvertCommand::new(lease.holder(), after, length);
         let sent = LeaseInstant::now();
         let answer =
-            lease.engine.store.downgrade(step).await.map_err(|why| why.held_for(length))?;
+            lease.client.store.downgrade(command).await.map_err(|why| why.held_for(length))?;
         match answer {
             Downgraded::Done => {
                 lease.downgraded(after, sent);
@@ -149,14 +150,14 @@ impl Lease {
     pub(super) fn downgraded(self: &Arc<Self>, after: Holds, sent: LeaseInstant) {
         {
             let mut state = self.state();
-            let effective = self.engine.effective_lease(state.length, after);
+            let effective = self.client.effective_lease(state.length, after);
             state.has(after);
             state.confirm(sent, effective, LeaseInstant::now());
             if after.write == 0 {
                 state.reads_only(sent, effective);
             }
         }
-        self.engine.schedule.add(self);
+        self.client.schedule.add(self);
         self.announce();
     }
 }

@@ -77,8 +77,8 @@ impl Hold {
     }
 
     pub(super) fn report_lost(&self, cause: LostCause) {
-        self.lease.engine.events.lost();
-        self.lease.engine.settings.observer.report(|observer| {
+        self.lease.client.events.lost();
+        self.lease.client.settings.observer.report(|observer| {
             observer.lost(&LostEvent {
                 lock: self.observed(),
                 held_for: LeaseInstant::now().since(self.granted_at),
@@ -89,7 +89,7 @@ impl Hold {
     }
 
     pub(super) fn report_released(&self) {
-        self.lease.engine.settings.observer.report(|observer| {
+        self.lease.client.settings.observer.report(|observer| {
             observer.released(&ReleasedEvent {
                 lock: self.observed(),
                 held_for: LeaseInstant::now().since(self.granted_at),

@@ -18,11 +18,11 @@ impl Hold {
     /// everything is as before.
     pub(crate) async fn park(self: &Arc<Self>, length: Duration) -> Result<HoldTicket, ParkError> {
         let lease = &self.lease;
-        let engine = &lease.engine;
-        let (key, _) = engine.settings.ticket_keys()?;
+        let client = &lease.client;
+        let (key, _) = client.settings.ticket_keys()?;
         check_lease("lease of a parked hold", length)?;
-        engine.tasks.attach_runtime()?;
-        if lease.kind == Kind::Semaphore || !engine.store.supports_transfers() {
+        client.tasks.attach_runtime()?;
+        if lease.kind == Kind::Semaphore || !client.store.supports_transfers() {
             let what = format!("parked holds of a {} lock", lease.kind);
             return Err(Unsupported::new(what).into());
         }
@@ -34,7 +34,7 @@ impl Hold {
         let sent = LeaseInstant::now();
         lease.state().may_be_stored(sent, length);
         let command = RenewCommand::new(lease.holder(), length);
-        let answers = engine.store.renew(mode, vec![command]).await?;
+        let answers = client.store.renew(mode, vec![command]).await?;
         match answers.first() {
             Some(Renewal::Renewed) => {}
             Some(Renewal::Lost) => {
@@ -63,7 +63,7 @@ impl Hold {
             // With the right to the step the reconciler could send nothing.
             drop(step);
             let settled = lease.until(|state| is_settled(state).then_some(()));
-            let settled = tokio::time::timeout(lease.engine.settings.command_timeout, settled);
+            let settled = tokio::time::timeout(lease.client.settings.command_timeout, settled);
             settled.await.map_err(|_| Unavailable::unsent(UNCONFIRMED))?;
         }
     }
@@ -100,7 +100,7 @@ impl Hold {
             }
             own.end = Some(HoldEnd::Parked);
             own.least_remaining = lease.least_remaining;
-            self.lease.engine.give_back(own.permit.take());
+            self.lease.client.give_back(own.permit.take());
             let mut guard = Holds::default();
             *guard.of_mut(mode) = 1;
             lease.remove_hold(self, guard);

@@ -174,7 +174,7 @@ impl PendingRelease {
     /// left in the store by now.
     pub(super) fn failed(&self, lease: &Lease, why: Unavailable, sent: LeaseInstant) -> bool {
         if why.is_silent() {
-            lease.engine.open_breaker(&lease.key, sent);
+            lease.client.open_breaker(&lease.key, sent);
         }
         let is_over = {
             let mut state = lease.state();
@@ -292,8 +292,8 @@ impl ReconcileStep {
         after: Holds,
     ) -> Result<bool, Unavailable> {
         let length = lease.state().length;
-        let step = ConvertCommand::new(lease.holder(), after, length);
-        let answer = lease.engine.store.downgrade(step).await?;
+        let command = ConvertCommand::new(lease.holder(), after, length);
+        let answer = lease.client.store.downgrade(command).await?;
         if answer == Downgraded::Lost {
             lease.state().has(after);
             return Ok(true);
@@ -317,11 +317,11 @@ impl ReconcileStep {
             let confirmed = state.confirmed.of_mut(mode);
             std::mem::replace(confirmed, (*confirmed).min(holds)) > holds || holds > 0
         };
-        let mut step = ReleaseCommand::new(lease.holder(), mode, holds);
-        step.in_line = in_line;
+        let mut command = ReleaseCommand::new(lease.holder(), mode, holds);
+        command.in_line = in_line;
         let began = Instant::now();
-        let answer = lease.engine.store.release(step).await;
-        lease.engine.statistics.release.add(began, Instant::now());
+        let answer = lease.client.store.release(command).await;
+        lease.client.statistics.release.add(began, Instant::now());
         let answer = answer?;
         let mut state = lease.state();
         *state.remote.of_mut(mode) = holds;
@@ -334,11 +334,11 @@ impl ReconcileStep {
             *gone = true;
         }
         if mode == Mode::Write && holds == 0 && !state.desired().none() {
-            let effective = lease.engine.effective_lease(state.length, state.remote);
+            let effective = lease.client.effective_lease(state.length, state.remote);
             state.reads_only(sent, effective);
             drop(state);
-            // The release has not extended the lease, and may have kept a renewal from its step.
-            lease.engine.schedule.add_at(lease, LeaseInstant::now());
+            // The release has not extended the lease, and may have kept a renewal from its command.
+            lease.client.schedule.add_at(lease, LeaseInstant::now());
         }
         Ok(gone)
     }

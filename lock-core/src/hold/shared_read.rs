@@ -56,22 +56,22 @@ pub(crate) async fn share(
         return Ok(None);
     }
     let Some(ticket) = lead_or_join(own, request) else { return Ok(None) };
-    let one_command = own.engine.settings.command_timeout;
+    let one_command = own.client.settings.command_timeout;
     let limit = wait_deadline.or_within(one_command).min(Instant::now() + one_command);
     let granted = ticket.lease.until(LeaseInner::granted_to_joiners);
     let granted = tokio::time::timeout_at(limit, granted).await.unwrap_or(false);
-    own.engine.check_draining()?;
+    own.client.check_draining()?;
     if granted && let Some(hold) = ticket.join(own, request) {
         return Ok(Some(hold));
     }
     // If the store did not answer the leader, this reader fails at once instead of sending an attempt
     // that would not be answered either.
-    own.engine.check_breaker(request)?;
+    own.client.check_breaker(request)?;
     Ok(None)
 }
 
 fn lead_or_join(own: &Arc<Lease>, request: &LockRequest) -> Option<JoinTicket> {
-    let gate = &own.engine.gate;
+    let gate = &own.client.gate;
     loop {
         let leader = gate.leader(&own.key);
         if let Some(ticket) = leader.upgrade().and_then(|lease| JoinTicket::of(lease, request)) {
@@ -108,7 +108,7 @@ impl Drop for JoinTicket {
 impl JoinTicket {
     /// Returns a place on this lease, if it may be joined now.
     fn of(lease: Arc<Lease>, request: &LockRequest) -> Option<Self> {
-        let may_join = lease.state().let_in(request, lease.engine.settings.fairness_timeout);
+        let may_join = lease.state().let_in(request, lease.client.settings.fairness_timeout);
         may_join.then(|| Self { lease, used: false })
     }
 
@@ -129,7 +129,7 @@ impl JoinTicket {
         }
         state.sharing.expected -= 1;
         self.used = true;
-        self.lease.engine.statistics.shared_reads.add(1);
+        self.lease.client.statistics.shared_reads.add(1);
         // Its permit is moved too, so that it counts as a reader at the gate at every moment: a
         // local writer would otherwise be admitted in between. The rest of its own lease is given
         // up.

@@ -27,7 +27,7 @@ struct Wait {
 /// A wait that is written down until this is dropped.
 #[derive(Debug)]
 pub(crate) struct WaitRecord {
-    engine: Arc<ClientInner>,
+    client: Arc<ClientInner>,
     /// The owner that waits at the store; a waiter in this process' own queue has none yet.
     owner: Option<OwnerId>,
     wait: Arc<Wait>,
@@ -115,15 +115,15 @@ impl ClientInner {
 impl Lease {
     /// Has it written down what this lease is for, from now on until it ends.
     pub(crate) fn record_work(self: &Arc<Self>) {
-        if !self.engine.settings.record_work {
+        if !self.client.settings.record_work {
             return;
         }
         let is_first = !std::mem::replace(&mut self.state().recorded, true);
         if is_first {
             let this: Weak<Self> = Arc::downgrade(self);
-            self.engine.work_log.put(self.holder(), WorkSource::Hold(this));
+            self.client.work_log.put(self.holder(), WorkSource::Hold(this));
         } else {
-            self.engine.work_log.changed(&self.owner);
+            self.client.work_log.changed(&self.owner);
         }
     }
 }
@@ -134,7 +134,7 @@ impl Hold {
         self.lease.record_work();
         let Some(scope) = self.scope.as_ref().and_then(Weak::upgrade) else { return };
         for other in scope.live(|_| true) {
-            other.lease.engine.work_log.changed(&other.lease.owner);
+            other.lease.client.work_log.changed(&other.lease.owner);
         }
     }
 }
@@ -143,12 +143,12 @@ impl WaitRecord {
     /// Writes down that this request has waited for long, at the store with `lease` or in this process'
     /// own queue. `None` if there is nothing to write down.
     pub(crate) fn begin(
-        engine: &Arc<ClientInner>,
+        client: &Arc<ClientInner>,
         request: &LockRequest,
         wait_deadline: &WaitDeadline,
         lease: Option<&Lease>,
     ) -> Option<Self> {
-        if !engine.settings.record_work {
+        if !client.settings.record_work {
             return None;
         }
         let wait = Arc::new(Wait {
@@ -166,10 +166,10 @@ impl WaitRecord {
         }
         if let Some(lease) = lease {
             let wait: Arc<Wait> = Arc::clone(&wait);
-            engine.work_log.put(lease.holder(), WorkSource::Wait(wait));
+            client.work_log.put(lease.holder(), WorkSource::Wait(wait));
         }
         let owner = lease.map(|lease| lease.owner.clone());
-        Some(Self { engine: Arc::clone(engine), owner, wait })
+        Some(Self { client: Arc::clone(client), owner, wait })
     }
 
     pub(crate) fn since(&self) -> SystemTime {
@@ -183,11 +183,11 @@ impl Drop for WaitRecord {
         if let Some(scope) = scope {
             scope.end_wait(key);
             for hold in scope.live(|_| true) {
-                hold.lease.engine.work_log.changed(&hold.lease.owner);
+                hold.lease.client.work_log.changed(&hold.lease.owner);
             }
         }
         if let Some(owner) = &self.owner {
-            self.engine.work_log.end_wait(owner);
+            self.client.work_log.end_wait(owner);
         }
     }
 }

@@ -40,12 +40,12 @@ impl Circle {
 /// Finds a circle from `key`, for which `scope` has waited since `since`, to a lock of the scope. What
 /// was written down may be outdated: only one that is found again a while later is there.
 pub(super) async fn find(
-    engine: &Arc<ClientInner>,
+    client: &Arc<ClientInner>,
     scope: &ScopeHolds,
     key: &LockKey,
     since: SystemTime,
 ) -> Option<Circle> {
-    let own = scope.live(|client| client == engine.owners.client());
+    let own = scope.live(|of| of == client.owners.client());
     let own: HashSet<String> = own.iter().map(|hold| hold.lease.owner.to_string()).collect();
     if own.is_empty() {
         return None;
@@ -53,7 +53,7 @@ pub(super) async fn find(
     let mut seen = HashSet::from([key.clone()]);
     let mut next = VecDeque::from([(vec![key.clone()], Vec::new())]);
     while let Some((keys, members)) = next.pop_front() {
-        let found = holders(engine, keys.last()?).await.ok()?;
+        let found = holders(client, keys.last()?).await.ok()?;
         // One of several permits may be returned by a holder that waits for nothing.
         if found.kind == Some(Kind::Semaphore) {
             continue;

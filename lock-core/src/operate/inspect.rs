@@ -24,70 +24,70 @@ const AT_ONCE: usize = 64;
 
 /// What the store has for `key`.
 pub(crate) async fn snapshot(
-    engine: &Arc<ClientInner>,
+    client: &Arc<ClientInner>,
     key: &LockKey,
 ) -> Result<LockSnapshot, InspectError> {
-    let found = engine.admin()?.inspect(key.clone());
-    answered(engine, key, found).await
+    let found = client.admin()?.inspect(key.clone());
+    answered(client, key, found).await
 }
 
 async fn answered(
-    engine: &Arc<ClientInner>,
+    client: &Arc<ClientInner>,
     key: &LockKey,
     found: StoreFuture<'_, Option<LockSnapshot>>,
 ) -> Result<LockSnapshot, InspectError> {
     let sent = LeaseInstant::now();
-    let standing = found.await.inspect_err(|why| {
+    let snapshot = found.await.inspect_err(|why| {
         if why.is_silent() {
-            engine.open_breaker(key, sent);
+            client.open_breaker(key, sent);
         }
     })?;
-    Ok(standing.ok_or_else(|| WrongKind { key: key.clone(), kind: Kind::ReadWrite })?)
+    Ok(snapshot.ok_or_else(|| WrongKind { key: key.clone(), kind: Kind::ReadWrite })?)
 }
 
 /// As [`inspect`], without the waiters. Each long wait calls it: with all waiters, and two keys read for
 /// each of them, a crowd that waits for one key would cost the store its square.
 pub(crate) async fn holders(
-    engine: &Arc<ClientInner>,
+    client: &Arc<ClientInner>,
     key: &LockKey,
 ) -> Result<Inspection, InspectError> {
-    let found = engine.admin()?.inspect_holders(key.clone());
-    let found = answered(engine, key, found).await?;
-    let known = Known::of(engine, std::iter::once(&found)).await;
+    let found = client.admin()?.inspect_holders(key.clone());
+    let found = answered(client, key, found).await?;
+    let known = Known::of(client, std::iter::once(&found)).await;
     Ok(known.inspection(found))
 }
 
 pub(crate) async fn inspect(
-    engine: &Arc<ClientInner>,
+    client: &Arc<ClientInner>,
     key: &LockKey,
 ) -> Result<Inspection, InspectError> {
-    let mut seen = inspect_all(engine, vec![key.clone()]).await;
+    let mut seen = inspect_all(client, vec![key.clone()]).await;
     seen.pop().expect("BUG: one lock was inspected")
 }
 
 /// Inspects several locks. Names and work of all owners are read together afterwards.
 pub(crate) async fn inspect_all(
-    engine: &Arc<ClientInner>,
+    client: &Arc<ClientInner>,
     keys: Vec<LockKey>,
 ) -> Vec<Result<Inspection, InspectError>> {
-    let snapshots = keys.into_iter().map(|key| async move { snapshot(engine, &key).await });
+    let snapshots = keys.into_iter().map(|key| async move { snapshot(client, &key).await });
     let snapshots: Vec<_> = stream::iter(snapshots).buffered(AT_ONCE).collect().await;
-    let known = Known::of(engine, snapshots.iter().flatten()).await;
+    let known = Known::of(client, snapshots.iter().flatten()).await;
     snapshots.into_iter().map(|found| Ok(known.inspection(found?))).collect()
 }
 
 /// The hot keys of this client, and of those that have one of these owners.
 pub(crate) async fn hot_keys_of(
-    engine: &ClientInner,
+    client: &ClientInner,
     owners: &[String],
     limit: usize,
 ) -> Result<Vec<HotKey>, InspectError> {
-    let own = engine.owners.client().as_str();
+    let own = client.owners.client().as_str();
     let clients = owners.iter().filter_map(|owner| client_of(owner));
     let clients: BTreeSet<_> = clients.filter(|client| client != own).collect();
     let records = clients.iter().take(MOST_CLIENTS).map(|client| OwnerId::text_of_whole(client));
-    let records = engine.admin()?.work(records.collect()).await?;
-    let mut all = engine.statistics.hot_keys.top(usize::MAX);
+    let records = client.admin()?.work(records.collect()).await?;
+    let mut all = client.statistics.hot_keys.top(usize::MAX);
     all.extend(records.iter().flatten().flat_map(|text| HotKey::parse_all(text)));
     Ok(report::sum(all, limit))
 }
@@ -101,7 +101,7 @@ struct Known {
 
 impl Known {
     /// What cannot be read stays unknown: the locks themselves are known.
-    async fn of(engine: &ClientInner, found: impl Iterator<Item = &LockSnapshot>) -> Self {
+    async fn of(client: &ClientInner, found: impl Iterator<Item = &LockSnapshot>) -> Self {
         let owners = found.flat_map(|snapshot| {
             let holders = snapshot.holders.iter().map(|holder| &holder.owner);
             holders.chain(snapshot.waiters.iter().map(|waiter| &waiter.owner)).cloned()
@@ -110,7 +110,7 @@ impl Known {
         let mut clients: Vec<_> = owners.iter().filter_map(|owner| client_of(owner)).collect();
         clients.sort_unstable();
         clients.dedup();
-        let Ok(admin) = engine.admin() else { return Self::default() };
+        let Ok(admin) = client.admin() else { return Self::default() };
         let names = admin.client_names(clients.clone());
         let (names, works) = join(names, admin.work(owners.clone())).await;
         Self {

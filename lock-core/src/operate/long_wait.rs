@@ -51,18 +51,18 @@ impl LongWait {
     /// `lease`: where it waits in the store; `None` in this process' own queue. Returns `None` if the
     /// client does not write down what locks are for.
     pub(crate) fn begin(
-        engine: &Arc<ClientInner>,
+        client: &Arc<ClientInner>,
         request: &LockRequest,
         wait_deadline: &WaitDeadline,
         lease: Option<&Lease>,
     ) -> Option<Box<Self>> {
-        let record = WaitRecord::begin(engine, request, wait_deadline, lease)?;
+        let record = WaitRecord::begin(client, request, wait_deadline, lease)?;
         let holder = Arc::<OnceLock<BusyHolder>>::default();
         let watch = Watch {
-            engine: Arc::clone(engine),
+            client: Arc::clone(client),
             key: request.key.clone(),
             since: record.since(),
-            refuses: request.options.refuse_deadlock.unwrap_or(engine.settings.refuse_deadlocks),
+            refuses: request.options.refuse_deadlock.unwrap_or(client.settings.refuse_deadlocks),
             holder: Arc::clone(&holder),
             contends: lease.is_some(),
         };
@@ -95,7 +95,7 @@ impl LongWait {
 }
 
 struct Watch {
-    engine: Arc<ClientInner>,
+    client: Arc<ClientInner>,
     key: LockKey,
     since: SystemTime,
     refuses: bool,
@@ -118,13 +118,13 @@ impl Watch {
         let mut pause = Backoff::new(LOOK);
         loop {
             tokio::time::sleep(pause.next(LEAST_OFTEN)).await;
-            let found = deadlock::find(&self.engine, &scope, &self.key, self.since).await;
+            let found = deadlock::find(&self.client, &scope, &self.key, self.since).await;
             // What was written down may be older than a grant or a release: such a circle is gone by now.
             if let Some(circle) = &found
                 && before == found
             {
                 if !std::mem::replace(&mut reported, true) {
-                    self.engine.statistics.deadlocks.add(1);
+                    self.client.statistics.deadlocks.add(1);
                     self.report(&circle.keys);
                 }
                 if self.refuses && circle.is_last() {
@@ -141,7 +141,7 @@ impl Watch {
 
     /// Shows in the span of the wait which process holds the lock, and what for.
     async fn look_for_holder(&self) {
-        let Ok(found) = holders(&self.engine, &self.key).await else { return };
+        let Ok(found) = holders(&self.client, &self.key).await else { return };
         let Some(holder) = found.holders.into_iter().next() else { return };
         let span = Span::current();
         if let Some(client) = &holder.client {
@@ -167,7 +167,7 @@ impl Watch {
 
     fn report(&self, keys: &[LockKey]) {
         let locks = keys.len();
-        if self.engine.settings.log_keys {
+        if self.client.settings.log_keys {
             tracing::warn!(locks, ?keys, "deadlock: holders of locks wait for each other");
         } else {
             tracing::warn!(locks, "deadlock: holders of locks wait for each other");

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::{hold::ClientInner, types::ClientStatistics};
 
-pub(crate) fn statistics(engine: &ClientInner) -> ClientStatistics {
-    let counts = &engine.statistics;
+pub(crate) fn statistics(client: &ClientInner) -> ClientStatistics {
+    let counts = &client.statistics;
     ClientStatistics {
         acquire: counts.acquire.get(),
         release: counts.release.get(),
@@ -15,9 +15,9 @@ pub(crate) fn statistics(engine: &ClientInner) -> ClientStatistics {
         local_handoffs: counts.local_handoffs.get(),
         deadlocks: counts.deadlocks.get(),
         breaker_opened: counts.breaker_opened.get(),
-        breaker_open: engine.breaker.is_open(),
-        waiting: engine.gate.waiting(),
-        longest_queue: engine.gate.longest_queue(),
-        holds: engine.holds.load(Relaxed),
+        breaker_open: client.breaker.is_open(),
+        waiting: client.gate.waiting(),
+        longest_queue: client.gate.longest_queue(),
+        holds: client.holds.load(Relaxed),
     }
 }

@@ -56,11 +56,11 @@ impl Native {
     /// Whether a plain try is worth a command: for an outermost hold of a lock that was not refused
     /// a moment ago. A semaphore has no value that one holder alone puts there. Beside other libraries
     /// the script looks first whether the lock is left free for them.
-    fn may_be_free(&self, step: &AcquireCommand) -> bool {
-        step.holds == 1
-            && step.kind != Kind::Semaphore
+    fn may_be_free(&self, command: &AcquireCommand) -> bool {
+        command.holds == 1
+            && command.kind != Kind::Semaphore
             && !self.wire.beside_set_nx
-            && !self.refusals.is_recent(&step.key)
+            && !self.refusals.is_recent(&command.key)
     }
 }
 
@@ -101,22 +101,26 @@ impl RedisStore {
         }
     }
 
-    async fn acquire_by_script(&self, step: AcquireCommand) -> Result<Acquired, StoreError> {
-        let call = self.call(self.wire.acquire(&step));
+    async fn acquire_by_script(&self, command: AcquireCommand) -> Result<Acquired, StoreError> {
+        let call = self.call(self.wire.acquire(&command));
         let sent = Instant::now();
         let (reply, over) = self.run_acquire(&call).await?;
         let answer = reply.acquired()?;
         match (answer, &self.native) {
             (Acquired::Granted(Some(token)), Some(native)) => {
-                let counter = native.wire.counter(native.wire.slot_of(&step.key));
-                counter.granted(token, step.reserved_tokens);
+                let counter = native.wire.counter(native.wire.slot_of(&command.key));
+                counter.granted(token, command.reserved_tokens);
                 counter.raised(&over, sent);
             }
             (Acquired::Busy { .. } | Acquired::Yield { .. }, Some(native)) => {
-                native.refusals.add(&step.key);
+                native.refusals.add(&command.key);
             }
-            (_, None) if step.kind == Kind::Semaphore => {
-                self.permit_numbers.compare(&step.key, step.permits, reply.permits_in_store());
+            (_, None) if command.kind == Kind::Semaphore => {
+                self.permit_numbers.compare(
+                    &command.key,
+                    command.permits,
+                    reply.permits_in_store(),
+                );
             }
             _ => {}
         }
@@ -154,8 +158,8 @@ impl RedisStore {
 
     /// Notifies the clients of these holders that their lock was taken away. A hint: they find out with
     /// their next renewal in any case.
-    async fn publish_taken(&self, standing: &LockSnapshot) {
-        let clients = standing.holders.iter().filter_map(|holder| holder.owner.rsplit_once(':'));
+    async fn publish_taken(&self, snapshot: &LockSnapshot) {
+        let clients = snapshot.holders.iter().filter_map(|holder| holder.owner.rsplit_once(':'));
         let clients: HashSet<&str> = clients.map(|(client, _)| client).collect();
         join_all(clients.into_iter().map(async |client| {
             let channel = taken_channel(self.wire.prefix(), client);
@@ -200,20 +204,20 @@ impl RedisStore {
 }
 
 impl LockStore for RedisStore {
-    fn acquire(&self, step: AcquireCommand) -> StoreFuture<'_, Acquired> {
+    fn acquire(&self, command: AcquireCommand) -> StoreFuture<'_, Acquired> {
         async move {
-            if let Some(native) = self.native.as_ref().filter(|native| native.may_be_free(&step))
+            if let Some(native) = self.native.as_ref().filter(|native| native.may_be_free(&command))
                 && self.replicas.is_none()
             {
-                match native.writer.try_free(&step).await {
+                match native.writer.try_free(&command).await {
                     Tried::Granted(token) => return Ok(Acquired::Granted(Some(token))),
                     Tried::Failed(why) => return Err(why.into()),
-                    Tried::Refused => native.refusals.add(&step.key),
+                    Tried::Refused => native.refusals.add(&command.key),
                     Tried::Unknown => {}
                 }
             }
             // Boxed apart: what is above is moved for every request, and must be small.
-            Box::pin(self.acquire_by_script(step)).await
+            Box::pin(self.acquire_by_script(command)).await
         }
         .boxed()
     }
@@ -229,10 +233,12 @@ impl LockStore for RedisStore {
         async move {
             let answer = self.run_acquire(&call).await?.0.acquired_all(commands.len())?;
             if let AcquiredAll::Granted(tokens) = &answer {
-                let granted =
-                    commands.iter().zip(tokens).filter_map(|(step, token)| Some((step, (*token)?)));
-                granted.for_each(|(step, token)| {
-                    self.wire.granted(&step.key, token, step.reserved_tokens)
+                let granted = commands
+                    .iter()
+                    .zip(tokens)
+                    .filter_map(|(command, token)| Some((command, (*token)?)));
+                granted.for_each(|(command, token)| {
+                    self.wire.granted(&command.key, token, command.reserved_tokens)
                 });
             }
             Ok(answer)
@@ -240,16 +246,16 @@ impl LockStore for RedisStore {
         .boxed()
     }
 
-    fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
+    fn release(&self, command: ReleaseCommand) -> StoreFuture<'_, Released> {
         async move {
             let (released, again) = match &self.native {
-                Some(native) => native.writer.release(step).await?,
+                Some(native) => native.writer.release(command).await?,
                 None => {
-                    let call = self.call(self.wire.release(&step));
+                    let call = self.call(self.wire.release(&command));
                     let answered = Box::pin(self.dispatch(&call, None)).await?;
                     let reply = Reply::new(answered.answer);
                     if let Some(listeners) = reply.listeners() {
-                        self.look_for_others(&step.holder, listeners);
+                        self.look_for_others(&command.holder, listeners);
                     }
                     (reply.released()?, answered.again)
                 }
@@ -267,12 +273,12 @@ impl LockStore for RedisStore {
         self.met_others.as_ref()?.age(key)
     }
 
-    fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
+    fn leave(&self, command: LeaveCommand) -> StoreFuture<'_, ()> {
         if let Some(native) = &self.native {
-            return async move { Ok(native.writer.leave(step).await?) }.boxed();
+            return async move { Ok(native.writer.leave(command).await?) }.boxed();
         }
-        let Some(call) = self.wire.leave(&step) else {
-            return lock_store::leave_one_by_one(self, step);
+        let Some(call) = self.wire.leave(&command) else {
+            return lock_store::leave_one_by_one(self, command);
         };
         let call = self.call(call);
         async move { Ok(self.run(&call).await?.left()?) }.boxed()
@@ -298,20 +304,20 @@ impl LockStore for RedisStore {
         true
     }
 
-    fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
-        let call = self.call(self.wire.upgrade(&step));
+    fn upgrade(&self, command: ConvertCommand) -> StoreFuture<'_, Upgraded> {
+        let call = self.call(self.wire.upgrade(&command));
         async move {
             let answer = self.run_acquire(&call).await?.0.upgraded()?;
             if let Upgraded::Granted(token) = answer {
-                self.wire.granted(&step.holder.key, token, 0);
+                self.wire.granted(&command.holder.key, token, 0);
             }
             Ok(answer)
         }
         .boxed()
     }
 
-    fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
-        let call = self.call(self.wire.downgrade(&step));
+    fn downgrade(&self, command: ConvertCommand) -> StoreFuture<'_, Downgraded> {
+        let call = self.call(self.wire.downgrade(&command));
         async move { Ok(self.run(&call).await?.downgraded()?) }.boxed()
     }
 
@@ -319,8 +325,8 @@ impl LockStore for RedisStore {
         true
     }
 
-    fn transfer(&self, step: TransferCommand) -> StoreFuture<'_, Transferred> {
-        let call = self.call(self.wire.transfer(&step));
+    fn transfer(&self, command: TransferCommand) -> StoreFuture<'_, Transferred> {
+        let call = self.call(self.wire.transfer(&command));
         async move { Ok(self.run(&call).await?.transferred()?) }.boxed()
     }
 
@@ -410,11 +416,11 @@ impl LockStore for RedisStore {
 
 impl StoreAdmin for RedisStore {
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        self.on_either_wire(move |wire| wire.inspect(&key, true), Reply::standing)
+        self.on_either_wire(move |wire| wire.inspect(&key, true), Reply::snapshot)
     }
 
     fn inspect_holders(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        self.on_either_wire(move |wire| wire.inspect(&key, false), Reply::standing)
+        self.on_either_wire(move |wire| wire.inspect(&key, false), Reply::snapshot)
     }
 
     fn list(
@@ -447,11 +453,11 @@ impl StoreAdmin for RedisStore {
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
         async move {
             // Looked up before: the script leaves nothing of them.
-            let standing =
+            let snapshot =
                 self.inspect_holders(key.clone()).await.ok().flatten().unwrap_or_default();
             let take = move |wire: &dyn Wire| wire.force_release(&key);
             let forced = self.on_either_wire(take, Reply::forced).await?;
-            self.publish_taken(&standing).await;
+            self.publish_taken(&snapshot).await;
             Ok(forced)
         }
         .boxed()

@@ -43,13 +43,13 @@ pub fn command_timeout(builder: &LockClientBuilder) -> Duration {
 /// Returns the store of a client.
 #[must_use]
 pub fn store_of(client: &LockClient) -> Arc<dyn LockStore> {
-    Arc::clone(&client.engine().store)
+    Arc::clone(&client.inner().store)
 }
 
 /// Returns an owner for the next outermost acquisition of a client.
 #[must_use]
 pub fn next_owner(client: &LockClient) -> OwnerId {
-    client.engine().owners.next()
+    client.inner().owners.next()
 }
 
 /// Returns for how long a lease is relied upon after its command was sent.
@@ -73,6 +73,6 @@ pub async fn red_lock_of(clients: Vec<LockClient>) -> Result<RedLock, InvalidOpt
 /// lock.
 #[must_use]
 pub fn lose(client: &LockClient, key: &LockKey) -> usize {
-    let leases = client.engine().schedule.leases_on(key);
+    let leases = client.inner().schedule.leases_on(key);
     leases.iter().map(|lease| lease.lose(LostCause::Refused)).sum()
 }

@@ -111,8 +111,8 @@ impl ScriptCaller {
     #[must_use]
     pub fn release_free(&self, mode: Mode) -> PlainCall {
         let wire = self.native.as_ref().expect("BUG: a caller on the native wire");
-        let step = ReleaseCommand::new(self.holder(), mode, 0);
-        let mut call = wire.release_free(std::iter::once(&step));
+        let command = ReleaseCommand::new(self.holder(), mode, 0);
+        let mut call = wire.release_free(std::iter::once(&command));
         let value = std::mem::take(&mut call.nonce);
         plain(call, &value)
     }

@@ -149,8 +149,8 @@ impl StoreProbe {
     /// Creates a probe of this client's store.
     #[must_use]
     pub fn of(client: &LockClient) -> Self {
-        client.engine().tasks.attach_runtime().expect("the runtime lives");
-        Self(Arc::clone(client.engine()))
+        client.inner().tasks.attach_runtime().expect("the runtime lives");
+        Self(Arc::clone(client.inner()))
     }
 
     /// Creates a new owner.
@@ -175,17 +175,17 @@ impl StoreProbe {
     /// # Errors
     ///
     /// The store did not answer: the command may have been executed.
-    pub async fn take(&self, who: &StepOwner, step: Step) -> Result<Answer, Unanswered> {
+    pub async fn take(&self, who: &StepOwner, command: Step) -> Result<Answer, Unanswered> {
         let (store, holder) = (&self.0.store, who.holder());
         let convert = |reads, writes, lease| {
             ConvertCommand::new(who.holder(), Holds { read: reads, write: writes }, lease)
         };
-        Ok(match step {
+        Ok(match command {
             Step::Acquire(ask) => acquired(store.acquire(ask.by(holder)).await?),
             Step::Release { mode, holds, in_line } => {
-                let mut step = ReleaseCommand::new(holder, mode, holds);
-                step.in_line = in_line;
-                match store.release(step).await? {
+                let mut command = ReleaseCommand::new(holder, mode, holds);
+                command.in_line = in_line;
+                match store.release(command).await? {
                     Released::Freed => Answer::Freed,
                     Released::StillHeld => Answer::StillHeld,
                     Released::Gone => Answer::Gone,
@@ -236,21 +236,21 @@ impl StoreProbe {
     ///
     /// The store did not answer.
     pub async fn look(&self, key: &LockKey) -> Result<Option<ProbedLock>, Unanswered> {
-        let standing = self.admin()?.inspect(key.clone()).await?;
-        Ok(standing.map(|standing| {
-            let holders = standing.holders.into_iter().map(|holder| ProbedHolder {
+        let snapshot = self.admin()?.inspect(key.clone()).await?;
+        Ok(snapshot.map(|snapshot| {
+            let holders = snapshot.holders.into_iter().map(|holder| ProbedHolder {
                 owner: holder.owner,
                 reads: holder.holds.read,
                 writes: holder.holds.write,
                 remaining: holder.remaining,
             });
-            let waiters = standing.waiters.into_iter().map(|waiter| (waiter.owner, waiter.mode));
+            let waiters = snapshot.waiters.into_iter().map(|waiter| (waiter.owner, waiter.mode));
             ProbedLock {
-                kind: standing.kind,
-                mode: standing.mode,
+                kind: snapshot.kind,
+                mode: snapshot.mode,
                 holders: holders.collect(),
                 waiters: waiters.collect(),
-                free_permits: standing.free_permits,
+                free_permits: snapshot.free_permits,
             }
         }))
     }

@@ -38,7 +38,7 @@ pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
     let answers = decode::answers(&value, nonce).is_ok();
     let _ = MissingRights::parse(&value, &*wire());
     let reply = Reply::new(value);
-    let _ = (reply.released(), reply.renewed(), reply.downgraded(), reply.standing());
+    let _ = (reply.released(), reply.renewed(), reply.downgraded(), reply.snapshot());
     let _ = (reply.forced(), reply.requested(), reply.free_permits(7), reply.permits_in_store());
     if let Ok(lock_store::AcquiredAll::Refused { at, .. }) = reply.acquired_all(1) {
         assert_eq!(at, 0, "the number of a lock that was not requested");

@@ -22,7 +22,7 @@ const DEFAULT_MAX_WAITERS: usize = 1024;
 /// service that is well, and no more than fit into some hundred megabytes.
 const DEFAULT_MAX_WAITERS_TOTAL: usize = 65_536;
 
-/// How the engine works, as the builder has it.
+/// The settings of a client, from its builder.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientConfig {
     pub(crate) lease: Duration,

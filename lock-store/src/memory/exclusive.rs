@@ -36,11 +36,11 @@ impl Exclusive {
 
     fn acquire_in_line(
         &mut self,
-        step: &AcquireCommand,
+        command: &AcquireCommand,
         context: &mut StepContext<'_>,
     ) -> Acquired {
-        let (owner, now) = (&step.owner, context.now);
-        let check = self.holders.check(step);
+        let (owner, now) = (&command.owner, context.now);
+        let check = self.holders.check(command);
         match check {
             HolderCheck::Lost => return Acquired::Lost,
             HolderCheck::Free { fresh: false } => {}
@@ -51,34 +51,34 @@ impl Exclusive {
                     if passed {
                         self.tell_head(context);
                     }
-                    return self.refuse(step, now);
+                    return self.refuse(command, now);
                 }
                 self.line.leave(owner);
             }
         }
-        let due = self.holders.grant(step, now);
+        let due = self.holders.grant(command, now);
         Acquired::Granted(due.then(|| context.token()))
     }
 
-    fn refuse(&mut self, step: &AcquireCommand, now: LeaseInstant) -> Acquired {
-        if let Some(life) = step.place {
-            self.line.stand(step, life, now);
+    fn refuse(&mut self, command: &AcquireCommand, now: LeaseInstant) -> Acquired {
+        if let Some(life) = command.place {
+            self.line.stand(command, life, now);
         }
         let head = self.line.head().map(|head| head.until);
         let until = self.holders.until().or(head).unwrap_or(now);
-        let in_line = self.line.has(&step.owner);
+        let in_line = self.line.has(&command.owner);
         Acquired::Busy { remaining: Some(now.until(until)), in_line }
     }
 
     fn release_in_line(
         &mut self,
-        step: &ReleaseCommand,
+        command: &ReleaseCommand,
         context: &mut StepContext<'_>,
     ) -> Released {
-        if step.in_line {
-            self.line.leave(&step.holder.owner);
+        if command.in_line {
+            self.line.leave(&command.holder.owner);
         }
-        let (released, _) = self.holders.release(step, context.now);
+        let (released, _) = self.holders.release(command, context.now);
         if self.holders.is_free() {
             self.line.drop_dead_heads_but(None, context.now);
         }
@@ -106,32 +106,32 @@ impl LockRules for Exclusive {
         self.holders.is_free() && self.waiters.is_empty() && self.line.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
-        let answer = match step.kind {
-            Kind::Fair => self.acquire_in_line(step, context),
-            _ => self.waiters.acquire(&mut self.holders, step, context),
+    fn acquire(&mut self, command: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
+        let answer = match command.kind {
+            Kind::Fair => self.acquire_in_line(command, context),
+            _ => self.waiters.acquire(&mut self.holders, command, context),
         };
-        self.fenced |= step.kind == Kind::Fenced && matches!(answer, Acquired::Granted(_));
+        self.fenced |= command.kind == Kind::Fenced && matches!(answer, Acquired::Granted(_));
         answer
     }
 
-    fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
-        if step.holder.kind == Kind::Fair {
-            return self.release_in_line(step, context);
+    fn release(&mut self, command: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
+        if command.holder.kind == Kind::Fair {
+            return self.release_in_line(command, context);
         }
-        self.waiters.release(&mut self.holders, step, context)
+        self.waiters.release(&mut self.holders, command, context)
     }
 
     fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
         self.holders.renew(owner, mode, until)
     }
 
-    fn transfer(&mut self, step: &TransferCommand) -> Transferred {
-        self.holders.transfer(step)
+    fn transfer(&mut self, command: &TransferCommand) -> Transferred {
+        self.holders.transfer(command)
     }
 
-    fn standing(&self, now: LeaseInstant) -> LockSnapshot {
-        let lined_up: Vec<_> = self.line.standing(now).collect();
+    fn snapshot(&self, now: LeaseInstant) -> LockSnapshot {
+        let lined_up: Vec<_> = self.line.snapshots(now).collect();
         let kind = match (lined_up.is_empty(), self.fenced) {
             (false, _) => Kind::Fair,
             (true, true) => Kind::Fenced,
@@ -139,8 +139,8 @@ impl LockRules for Exclusive {
         };
         LockSnapshot {
             kind: Some(kind),
-            waiters: lined_up.into_iter().chain(self.waiters.standing(now)).collect(),
-            ..self.holders.standing(now)
+            waiters: lined_up.into_iter().chain(self.waiters.snapshots(now)).collect(),
+            ..self.holders.snapshot(now)
         }
     }
 

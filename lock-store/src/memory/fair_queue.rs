@@ -79,9 +79,9 @@ impl FairQueue {
     }
 
     /// Takes a place at the end, or renews the existing one.
-    pub(crate) fn stand(&mut self, step: &AcquireCommand, life: Duration, now: LeaseInstant) {
+    pub(crate) fn stand(&mut self, command: &AcquireCommand, life: Duration, now: LeaseInstant) {
         let until = now.after(life);
-        let own = self.numbers.get(&step.owner).copied();
+        let own = self.numbers.get(&command.owner).copied();
         let number = own.unwrap_or(self.last + 1);
         self.ends.insert((until, number));
         if let Some(own) = self.entries.get_mut(&number) {
@@ -92,12 +92,12 @@ impl FairQueue {
             return;
         }
         self.last = number;
-        self.numbers.insert(step.owner.clone(), number);
-        if step.mode == Mode::Write {
+        self.numbers.insert(command.owner.clone(), number);
+        if command.mode == Mode::Write {
             self.writers.insert(number);
         }
         self.entries
-            .insert(number, QueueEntry { owner: step.owner.clone(), mode: step.mode, until });
+            .insert(number, QueueEntry { owner: command.owner.clone(), mode: command.mode, until });
     }
 
     /// Removes a place and returns its number.
@@ -151,7 +151,7 @@ impl FairQueue {
         }
     }
 
-    pub(crate) fn standing(&self, now: LeaseInstant) -> impl Iterator<Item = WaiterSnapshot> {
+    pub(crate) fn snapshots(&self, now: LeaseInstant) -> impl Iterator<Item = WaiterSnapshot> {
         let live = self.entries.values().filter(move |entry| entry.until > now);
         live.map(|entry| WaiterSnapshot::new(entry.owner.to_string(), entry.mode))
     }

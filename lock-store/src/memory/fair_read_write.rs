@@ -27,18 +27,18 @@ pub(crate) struct FairReadWrite {
 }
 
 impl FairReadWrite {
-    fn stands_behind_others(&self, step: &AcquireCommand) -> bool {
-        self.line.is_behind_others(&step.owner, step.mode)
+    fn stands_behind_others(&self, command: &AcquireCommand) -> bool {
+        self.line.is_behind_others(&command.owner, command.mode)
     }
 
-    fn refuse(&mut self, step: &AcquireCommand, now: LeaseInstant) -> Acquired {
-        if let Some(life) = step.place {
-            self.line.stand(step, life, now);
+    fn refuse(&mut self, command: &AcquireCommand, now: LeaseInstant) -> Acquired {
+        if let Some(life) = command.place {
+            self.line.stand(command, life, now);
         }
-        let ahead = self.line.right_before(&step.owner).map(|place| place.until);
+        let ahead = self.line.right_before(&command.owner).map(|place| place.until);
         let until = self.holders.until().into_iter().chain(ahead).min().unwrap_or(now);
         let remaining = Some(now.until(until).max(SOON));
-        Acquired::Busy { remaining, in_line: step.place.is_some() }
+        Acquired::Busy { remaining, in_line: command.place.is_some() }
     }
 
     fn tell_next(&mut self, context: &mut StepContext<'_>) {
@@ -66,36 +66,36 @@ impl LockRules for FairReadWrite {
         self.holders.is_free() && self.line.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
+    fn acquire(&mut self, command: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
         let now = context.now;
-        if self.line.drop_dead_but(Some(&step.owner), now) {
+        if self.line.drop_dead_but(Some(&command.owner), now) {
             self.tell_next(context);
         }
-        match self.holders.check(step) {
+        match self.holders.check(command) {
             HolderCheck::Lost => Acquired::Lost,
-            HolderCheck::Held { .. } => self.refuse(step, now),
-            HolderCheck::Free { fresh: true } if self.stands_behind_others(step) => {
-                self.refuse(step, now)
+            HolderCheck::Held { .. } => self.refuse(command, now),
+            HolderCheck::Free { fresh: true } if self.stands_behind_others(command) => {
+                self.refuse(command, now)
             }
             HolderCheck::Free { .. } => {
-                let stood = self.line.leave(&step.owner);
+                let stood = self.line.leave(&command.owner);
                 let behind = stood.and_then(|number| self.line.behind(number));
                 if let Some(reader) = behind.filter(|place| place.mode == Mode::Read)
-                    && step.mode == Mode::Read
+                    && command.mode == Mode::Read
                 {
                     context.wake_owner(&reader.owner);
                 }
-                let due = self.holders.grant(step, now);
+                let due = self.holders.grant(command, now);
                 Acquired::Granted(due.then(|| context.token()))
             }
         }
     }
 
-    fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
-        if step.in_line {
-            self.line.leave(&step.holder.owner);
+    fn release(&mut self, command: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
+        if command.in_line {
+            self.line.leave(&command.holder.owner);
         }
-        let (released, _) = self.holders.release(step, context.now);
+        let (released, _) = self.holders.release(command, context.now);
         self.tell_next(context);
         released
     }
@@ -104,27 +104,27 @@ impl LockRules for FairReadWrite {
         self.holders.renew(owner, mode, until)
     }
 
-    fn upgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Upgraded {
-        self.holders.upgrade(step, context)
+    fn upgrade(&mut self, command: &ConvertCommand, context: &mut StepContext<'_>) -> Upgraded {
+        self.holders.upgrade(command, context)
     }
 
-    fn downgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Downgraded {
-        let (downgraded, opened) = self.holders.downgrade(step, context.now);
+    fn downgrade(&mut self, command: &ConvertCommand, context: &mut StepContext<'_>) -> Downgraded {
+        let (downgraded, opened) = self.holders.downgrade(command, context.now);
         if opened {
             self.tell_next(context);
         }
         downgraded
     }
 
-    fn transfer(&mut self, step: &TransferCommand) -> Transferred {
-        self.holders.transfer(step)
+    fn transfer(&mut self, command: &TransferCommand) -> Transferred {
+        self.holders.transfer(command)
     }
 
-    fn standing(&self, now: LeaseInstant) -> LockSnapshot {
+    fn snapshot(&self, now: LeaseInstant) -> LockSnapshot {
         LockSnapshot {
             kind: Some(Kind::FairReadWrite),
-            waiters: self.line.standing(now).collect(),
-            ..self.holders.standing(now)
+            waiters: self.line.snapshots(now).collect(),
+            ..self.holders.snapshot(now)
         }
     }
 

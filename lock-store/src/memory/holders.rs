@@ -81,31 +81,31 @@ impl Holders {
         self.reads.values().map(|reads| reads.until).chain(writes).max()
     }
 
-    pub(crate) fn check(&self, step: &AcquireCommand) -> HolderCheck {
-        let held = self.holds(&step.owner);
-        let in_the_way = match step.mode {
+    pub(crate) fn check(&self, command: &AcquireCommand) -> HolderCheck {
+        let held = self.holds(&command.owner);
+        let in_the_way = match command.mode {
             _ if held.write > 0 => None,
             Mode::Read => self.writes.as_ref().map(|writes| writes.until),
             Mode::Write => self.until(),
         };
         match in_the_way {
-            Some(until) if step.holds == 1 => HolderCheck::Held { until },
-            None if held.of(step.mode) + 1 >= step.holds => {
-                HolderCheck::Free { fresh: step.holds == 1 && held.none() }
+            Some(until) if command.holds == 1 => HolderCheck::Held { until },
+            None if held.of(command.mode) + 1 >= command.holds => {
+                HolderCheck::Free { fresh: command.holds == 1 && held.none() }
             }
             _ => HolderCheck::Lost,
         }
     }
 
     /// Grants an acquisition that no other holder excludes; returns whether a token is due.
-    pub(crate) fn grant(&mut self, step: &AcquireCommand, now: LeaseInstant) -> bool {
-        let owner = &step.owner;
-        let until = now.after(step.lease);
-        let first = step.holds == 1;
-        match step.mode {
+    pub(crate) fn grant(&mut self, command: &AcquireCommand, now: LeaseInstant) -> bool {
+        let owner = &command.owner;
+        let until = now.after(command.lease);
+        let first = command.holds == 1;
+        match command.mode {
             Mode::Read => {
                 let reads = self.reads.entry(owner.clone()).or_insert(Reads { holds: 0, until });
-                reads.holds = reads.holds.max(step.holds);
+                reads.holds = reads.holds.max(command.holds);
                 reads.until = reads.until.max(until);
                 if let Some(writes) = &mut self.writes {
                     writes.until = writes.until.max(until);
@@ -115,7 +115,7 @@ impl Holders {
             Mode::Write => {
                 let own = || Writes { owner: owner.clone(), holds: 0, until };
                 let writes = self.writes.get_or_insert_with(own);
-                writes.holds = writes.holds.max(step.holds);
+                writes.holds = writes.holds.max(command.holds);
                 writes.until = writes.until.max(until);
                 // Reads inside the write must not end before it.
                 if let Some(reads) = self.reads.get_mut(owner) {
@@ -127,37 +127,41 @@ impl Holders {
     }
 
     /// Also returns whether others that were excluded may enter now.
-    pub(crate) fn release(&mut self, step: &ReleaseCommand, now: LeaseInstant) -> (Released, bool) {
-        let owner = &step.holder.owner;
+    pub(crate) fn release(
+        &mut self,
+        command: &ReleaseCommand,
+        now: LeaseInstant,
+    ) -> (Released, bool) {
+        let owner = &command.holder.owner;
         let all = self.holds(owner);
-        let held = all.of(step.mode);
+        let held = all.of(command.mode);
         // Reads inside a write that were released before are as good as released.
-        let none_left = if step.mode == Mode::Read { all.none() } else { held == 0 };
-        if none_left || held < step.holds {
+        let none_left = if command.mode == Mode::Read { all.none() } else { held == 0 };
+        if none_left || held < command.holds {
             return (Released::Gone, false);
         }
-        if held == step.holds {
+        if held == command.holds {
             return (Released::StillHeld, false);
         }
-        match step.mode {
-            Mode::Read if step.holds == 0 => drop(self.reads.remove(owner)),
+        match command.mode {
+            Mode::Read if command.holds == 0 => drop(self.reads.remove(owner)),
             Mode::Read => {
                 if let Some(reads) = self.reads.get_mut(owner) {
-                    reads.holds = step.holds;
+                    reads.holds = command.holds;
                 }
             }
-            Mode::Write if step.holds == 0 => {
+            Mode::Write if command.holds == 0 => {
                 self.writes = None;
                 self.expire(now);
             }
             Mode::Write => {
                 if let Some(writes) = &mut self.writes {
-                    writes.holds = step.holds;
+                    writes.holds = command.holds;
                 }
             }
         }
         let freed = self.is_free();
-        let downgraded = step.mode == Mode::Write && step.holds == 0;
+        let downgraded = command.mode == Mode::Write && command.holds == 0;
         (if freed { Released::Freed } else { Released::StillHeld }, freed || downgraded)
     }
 
@@ -179,49 +183,49 @@ impl Holders {
 
     pub(crate) fn upgrade(
         &mut self,
-        step: &ConvertCommand,
+        command: &ConvertCommand,
         context: &mut StepContext<'_>,
     ) -> Upgraded {
-        let owner = &step.holder.owner;
+        let owner = &command.holder.owner;
         let held = self.holds(owner);
-        if held.write < step.after.write {
-            if held.write + 1 < step.after.write || held.read <= step.after.read {
+        if held.write < command.after.write {
+            if held.write + 1 < command.after.write || held.read <= command.after.read {
                 return Upgraded::Lost;
             }
             if held.write == 0 && self.reads.keys().any(|other| other != owner) {
                 return Upgraded::NotSole;
             }
         }
-        self.convert(owner, step.after, context.now.after(step.lease));
+        self.convert(owner, command.after, context.now.after(command.lease));
         Upgraded::Granted(context.token())
     }
 
     /// Also returns whether readers that were excluded may enter now.
     pub(crate) fn downgrade(
         &mut self,
-        step: &ConvertCommand,
+        command: &ConvertCommand,
         now: LeaseInstant,
     ) -> (Downgraded, bool) {
-        let owner = &step.holder.owner;
+        let owner = &command.holder.owner;
         let held = self.holds(owner);
-        if held.write <= step.after.write {
-            let kept = held.write == step.after.write && held.read >= step.after.read;
+        if held.write <= command.after.write {
+            let kept = held.write == command.after.write && held.read >= command.after.read;
             if !kept {
                 return (Downgraded::Lost, false);
             }
             // The caller relies on a whole lease from here on.
-            self.convert(owner, held, now.after(step.lease));
+            self.convert(owner, held, now.after(command.lease));
             return (Downgraded::Done, false);
         }
-        self.convert(owner, step.after, now.after(step.lease));
-        (Downgraded::Done, step.after.write == 0)
+        self.convert(owner, command.after, now.after(command.lease));
+        (Downgraded::Done, command.after.write == 0)
     }
 
     /// Passes an owner's only hold on to another owner.
-    pub(crate) fn transfer(&mut self, step: &TransferCommand) -> Transferred {
-        let (owner, to) = (&step.holder.owner, &step.to);
+    pub(crate) fn transfer(&mut self, command: &TransferCommand) -> Transferred {
+        let (owner, to) = (&command.holder.owner, &command.to);
         let mut once = Holds::default();
-        *once.of_mut(step.mode) = 1;
+        *once.of_mut(command.mode) = 1;
         if self.holds(to) == once {
             return Transferred::Done;
         }
@@ -252,7 +256,7 @@ impl Holders {
     }
 
     /// Each owner once, whatever it holds.
-    pub(crate) fn standing(&self, now: LeaseInstant) -> LockSnapshot {
+    pub(crate) fn snapshot(&self, now: LeaseInstant) -> LockSnapshot {
         let writer = self.writes.as_ref().map(|writes| (&writes.owner, writes.until));
         let readers = self.reads.iter().map(|(owner, reads)| (owner, reads.until));
         let readers =

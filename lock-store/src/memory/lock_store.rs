@@ -27,45 +27,46 @@ use crate::{
 };
 
 impl MemoryStore {
-    fn with_keys<'a, T: Send + 'a>(&self, step: impl FnOnce(&mut Keys) -> T) -> StoreFuture<'a, T> {
+    fn with_keys<'a, T: Send + 'a>(&self, run: impl FnOnce(&mut Keys) -> T) -> StoreFuture<'a, T> {
         let mut keys = self.keys();
-        ready(keys.up().map(|()| step(&mut keys)).map_err(StoreError::from)).boxed()
+        ready(keys.up().map(|()| run(&mut keys)).map_err(StoreError::from)).boxed()
     }
 }
 
 impl Keys {
-    fn acquire(&mut self, step: &AcquireCommand) -> Acquired {
-        let acquired = self.with(&step.key, Some(step.kind), |entry, context| {
-            if !entry.lock.becomes(step.kind) {
+    fn acquire(&mut self, command: &AcquireCommand) -> Acquired {
+        let acquired = self.with(&command.key, Some(command.kind), |entry, context| {
+            if !entry.lock.becomes(command.kind) {
                 return Acquired::WrongKind;
             }
-            entry.lock.shape().acquire(step, context)
+            entry.lock.shape().acquire(command, context)
         });
         acquired.unwrap_or(Acquired::WrongKind)
     }
 
-    fn release(&mut self, step: &ReleaseCommand) -> Released {
-        let Holder { kind, key, .. } = &step.holder;
-        let of_kind = self.of_kind(key, *kind, |lock, context| lock.shape().release(step, context));
+    fn release(&mut self, command: &ReleaseCommand) -> Released {
+        let Holder { kind, key, .. } = &command.holder;
+        let of_kind =
+            self.of_kind(key, *kind, |lock, context| lock.shape().release(command, context));
         of_kind.unwrap_or(Released::Gone)
     }
 
     /// All or none: what was granted before the first refusal is released again, as if it had been
     /// held for a moment.
-    fn acquire_all(&mut self, steps: &[AcquireCommand]) -> AcquiredAll {
-        let mut tokens = Vec::with_capacity(steps.len());
-        let mut granted: Vec<&AcquireCommand> = Vec::with_capacity(steps.len());
-        for (at, step) in steps.iter().enumerate() {
-            let held_before = self.holds(step) >= step.holds;
-            match self.acquire(step) {
+    fn acquire_all(&mut self, commands: &[AcquireCommand]) -> AcquiredAll {
+        let mut tokens = Vec::with_capacity(commands.len());
+        let mut granted: Vec<&AcquireCommand> = Vec::with_capacity(commands.len());
+        for (at, command) in commands.iter().enumerate() {
+            let held_before = self.holds(command) >= command.holds;
+            match self.acquire(command) {
                 Acquired::Granted(token) => {
                     tokens.push(token);
-                    granted.extend((!held_before).then_some(step));
+                    granted.extend((!held_before).then_some(command));
                 }
                 answer => {
-                    for step in granted {
-                        let (mode, holds) = (step.mode, step.holds - 1);
-                        let holder = step.holder();
+                    for command in granted {
+                        let (mode, holds) = (command.mode, command.holds - 1);
+                        let holder = command.holder();
                         self.release(&ReleaseCommand { holder, mode, holds, in_line: false });
                     }
                     return AcquiredAll::Refused { at, answer };
@@ -75,19 +76,19 @@ impl Keys {
         AcquiredAll::Granted(tokens)
     }
 
-    fn holds(&mut self, step: &AcquireCommand) -> u32 {
-        let standing = self.standing(&step.key);
-        let owner = step.owner.to_string();
-        let own = standing.holders.iter().find(|holder| holder.owner == owner);
-        own.map_or(0, |own| own.holds.of(step.mode))
+    fn holds(&mut self, command: &AcquireCommand) -> u32 {
+        let snapshot = self.snapshot(&command.key);
+        let owner = command.owner.to_string();
+        let own = snapshot.holders.iter().find(|holder| holder.owner == owner);
+        own.map_or(0, |own| own.holds.of(command.mode))
     }
 
-    fn standing(&mut self, key: &LockKey) -> LockSnapshot {
-        let standing = self.with(key, None, |entry, context| LockSnapshot {
+    fn snapshot(&mut self, key: &LockKey) -> LockSnapshot {
+        let snapshot = self.with(key, None, |entry, context| LockSnapshot {
             token: entry.token,
-            ..entry.lock.shape().standing(context.now)
+            ..entry.lock.shape().snapshot(context.now)
         });
-        standing.unwrap_or_default()
+        snapshot.unwrap_or_default()
     }
 
     /// Applies `work` to an existing lock, unless it is of another kind.
@@ -105,12 +106,12 @@ impl Keys {
 
     fn force_release(&mut self, key: &LockKey) -> ForcedRelease {
         let forced = self.with(key, Some(Kind::ReadWrite), |entry, context| {
-            let standing = entry.lock.shape().standing(context.now);
+            let snapshot = entry.lock.shape().snapshot(context.now);
             entry.lock.shape().take_away(context);
             let has_tokens = !entry.lock.is_of(Kind::Semaphore);
             let fencing_token = has_tokens.then(|| context.token());
-            let forced = ForcedRelease { was_held: standing.mode.is_some(), fencing_token };
-            (forced, standing.holders)
+            let forced = ForcedRelease { was_held: snapshot.mode.is_some(), fencing_token };
+            (forced, snapshot.holders)
         });
         let Some((forced, holders)) = forced else {
             return ForcedRelease { was_held: false, fencing_token: None };
@@ -124,7 +125,7 @@ impl Keys {
     fn request_release(&mut self, key: &LockKey) -> usize {
         let requested = self.with(key, None, |entry, context| {
             context.wake(WakeChannel::ReleaseRequest);
-            let holders = entry.lock.shape().standing(context.now).holders;
+            let holders = entry.lock.shape().snapshot(context.now).holders;
             entry.release_requests = holders.into_iter().map(|holder| holder.owner).collect();
             entry.release_requests.len()
         });
@@ -142,32 +143,32 @@ impl Keys {
 }
 
 impl LockStore for MemoryStore {
-    fn acquire(&self, step: AcquireCommand) -> StoreFuture<'_, Acquired> {
-        self.with_keys(|keys| keys.acquire(&step))
+    fn acquire(&self, command: AcquireCommand) -> StoreFuture<'_, Acquired> {
+        self.with_keys(|keys| keys.acquire(&command))
     }
 
     fn supports_atomic_multi(&self, _keys: &[&LockKey]) -> bool {
         true
     }
 
-    fn acquire_all(&self, steps: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
-        self.with_keys(|keys| keys.acquire_all(&steps))
+    fn acquire_all(&self, commands: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
+        self.with_keys(|keys| keys.acquire_all(&commands))
     }
 
-    fn release(&self, step: ReleaseCommand) -> StoreFuture<'_, Released> {
-        self.with_keys(|keys| keys.release(&step))
+    fn release(&self, command: ReleaseCommand) -> StoreFuture<'_, Released> {
+        self.with_keys(|keys| keys.release(&command))
     }
 
-    fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
-        self.with_keys(|keys| step.releases().for_each(|release| _ = keys.release(&release)))
+    fn leave(&self, command: LeaveCommand) -> StoreFuture<'_, ()> {
+        self.with_keys(|keys| command.releases().for_each(|release| _ = keys.release(&release)))
     }
 
-    fn renew(&self, mode: Mode, steps: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
+    fn renew(&self, mode: Mode, commands: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
         self.with_keys(|keys| {
-            let renewed = steps.iter().map(|step| {
-                let Holder { kind, key, owner } = &step.holder;
+            let renewed = commands.iter().map(|command| {
+                let Holder { kind, key, owner } = &command.holder;
                 let renewed = keys.of_kind(key, *kind, |lock, context| {
-                    lock.shape().renew(owner, mode, context.now.after(step.lease))
+                    lock.shape().renew(owner, mode, context.now.after(command.lease))
                 });
                 renewed.unwrap_or(Renewal::Lost)
             });
@@ -183,20 +184,20 @@ impl LockStore for MemoryStore {
         true
     }
 
-    fn upgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Upgraded> {
+    fn upgrade(&self, command: ConvertCommand) -> StoreFuture<'_, Upgraded> {
         self.with_keys(|keys| {
-            let Holder { kind, key, .. } = &step.holder;
+            let Holder { kind, key, .. } = &command.holder;
             let upgraded =
-                keys.of_kind(key, *kind, |lock, context| lock.shape().upgrade(&step, context));
+                keys.of_kind(key, *kind, |lock, context| lock.shape().upgrade(&command, context));
             upgraded.unwrap_or(Upgraded::Lost)
         })
     }
 
-    fn downgrade(&self, step: ConvertCommand) -> StoreFuture<'_, Downgraded> {
+    fn downgrade(&self, command: ConvertCommand) -> StoreFuture<'_, Downgraded> {
         self.with_keys(|keys| {
-            let Holder { kind, key, .. } = &step.holder;
+            let Holder { kind, key, .. } = &command.holder;
             let downgraded =
-                keys.of_kind(key, *kind, |lock, context| lock.shape().downgrade(&step, context));
+                keys.of_kind(key, *kind, |lock, context| lock.shape().downgrade(&command, context));
             downgraded.unwrap_or(Downgraded::Lost)
         })
     }
@@ -205,10 +206,10 @@ impl LockStore for MemoryStore {
         true
     }
 
-    fn transfer(&self, step: TransferCommand) -> StoreFuture<'_, Transferred> {
+    fn transfer(&self, command: TransferCommand) -> StoreFuture<'_, Transferred> {
         self.with_keys(|keys| {
-            let Holder { kind, key, .. } = &step.holder;
-            let transferred = keys.of_kind(key, *kind, |lock, _| lock.shape().transfer(&step));
+            let Holder { kind, key, .. } = &command.holder;
+            let transferred = keys.of_kind(key, *kind, |lock, _| lock.shape().transfer(&command));
             transferred.unwrap_or(Transferred::Gone)
         })
     }
@@ -254,7 +255,7 @@ impl LockStore for MemoryStore {
 
 impl StoreAdmin for MemoryStore {
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        self.with_keys(|keys| Some(keys.standing(&key)))
+        self.with_keys(|keys| Some(keys.snapshot(&key)))
     }
 
     fn list(
@@ -266,9 +267,9 @@ impl StoreAdmin for MemoryStore {
         self.with_keys(|keys| {
             let mut held = keys.begin_with(&prefix);
             held.retain(|key| {
-                let standing = keys.standing(key);
+                let snapshot = keys.snapshot(key);
                 after.as_deref().is_none_or(|after| key.as_str() > after)
-                    && !standing.holders.is_empty()
+                    && !snapshot.holders.is_empty()
             });
             KeyPage::cut(held, limit)
         })

@@ -39,39 +39,39 @@ impl LockRules for ReadWrite {
         self.holders.is_free() && self.waiters.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
-        self.waiters.acquire(&mut self.holders, step, context)
+    fn acquire(&mut self, command: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
+        self.waiters.acquire(&mut self.holders, command, context)
     }
 
-    fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
-        self.waiters.release(&mut self.holders, step, context)
+    fn release(&mut self, command: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
+        self.waiters.release(&mut self.holders, command, context)
     }
 
     fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
         self.holders.renew(owner, mode, until)
     }
 
-    fn upgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Upgraded {
-        self.holders.upgrade(step, context)
+    fn upgrade(&mut self, command: &ConvertCommand, context: &mut StepContext<'_>) -> Upgraded {
+        self.holders.upgrade(command, context)
     }
 
-    fn downgrade(&mut self, step: &ConvertCommand, context: &mut StepContext<'_>) -> Downgraded {
-        let (downgraded, opened) = self.holders.downgrade(step, context.now);
+    fn downgrade(&mut self, command: &ConvertCommand, context: &mut StepContext<'_>) -> Downgraded {
+        let (downgraded, opened) = self.holders.downgrade(command, context.now);
         if opened {
             self.waiters.pass_on(&self.holders, context);
         }
         downgraded
     }
 
-    fn transfer(&mut self, step: &TransferCommand) -> Transferred {
-        self.holders.transfer(step)
+    fn transfer(&mut self, command: &TransferCommand) -> Transferred {
+        self.holders.transfer(command)
     }
 
-    fn standing(&self, now: LeaseInstant) -> LockSnapshot {
+    fn snapshot(&self, now: LeaseInstant) -> LockSnapshot {
         LockSnapshot {
             kind: Some(Kind::ReadWrite),
-            waiters: self.waiters.standing(now).collect(),
-            ..self.holders.standing(now)
+            waiters: self.waiters.snapshots(now).collect(),
+            ..self.holders.snapshot(now)
         }
     }
 

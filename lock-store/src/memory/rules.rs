@@ -55,8 +55,8 @@ pub(crate) trait LockRules {
     fn expire(&mut self, now: LeaseInstant);
     /// Whether there is nothing to remember.
     fn is_over(&self) -> bool;
-    fn acquire(&mut self, step: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired;
-    fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released;
+    fn acquire(&mut self, command: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired;
+    fn release(&mut self, command: &ReleaseCommand, context: &mut StepContext<'_>) -> Released;
     fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal;
     fn upgrade(&mut self, _step: &ConvertCommand, _scene: &mut StepContext<'_>) -> Upgraded {
         Upgraded::Lost
@@ -68,7 +68,7 @@ pub(crate) trait LockRules {
     fn transfer(&mut self, _step: &TransferCommand) -> Transferred {
         Transferred::Gone
     }
-    fn standing(&self, now: LeaseInstant) -> LockSnapshot;
+    fn snapshot(&self, now: LeaseInstant) -> LockSnapshot;
     /// Takes the lock away from all holders. Waiters keep their places and are notified.
     fn take_away(&mut self, context: &mut StepContext<'_>);
 }

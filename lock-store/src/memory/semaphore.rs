@@ -53,20 +53,20 @@ impl LockRules for SemaphoreLock {
         self.leases.is_empty() && self.waiters.is_empty()
     }
 
-    fn acquire(&mut self, step: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
-        let (now, until) = (context.now, context.now.after(step.lease));
-        if let Some(lease) = self.leases.get_mut(&step.owner) {
+    fn acquire(&mut self, command: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired {
+        let (now, until) = (context.now, context.now.after(command.lease));
+        if let Some(lease) = self.leases.get_mut(&command.owner) {
             lease.until = until.max(lease.until);
             return Acquired::Granted(None);
         }
-        let (wanted, permits) = (u64::from(step.wanted_permits), u64::from(step.permits));
-        let ahead = self.waiters.wanted_ahead(step, now);
+        let (wanted, permits) = (u64::from(command.wanted_permits), u64::from(command.permits));
+        let ahead = self.waiters.wanted_ahead(command, now);
         let granted = self.in_use() + ahead + wanted <= permits;
-        let in_line = !granted && self.waiters.stand(step, now);
+        let in_line = !granted && self.waiters.stand(command, now);
         if granted {
-            self.waiters.enter(&step.owner, now);
-            let lease = PermitLease { until, permits: step.wanted_permits };
-            self.leases.insert(step.owner.clone(), lease);
+            self.waiters.enter(&command.owner, now);
+            let lease = PermitLease { until, permits: command.wanted_permits };
+            self.leases.insert(command.owner.clone(), lease);
         }
         let first = self.waiters.first(now).filter(|_| self.in_use() < permits);
         if first.is_some_and(|(_, is_reserved)| self.has_expired || !is_reserved) {
@@ -78,13 +78,13 @@ impl LockRules for SemaphoreLock {
         }
         let next_end = self.leases.values().map(|lease| now.until(lease.until)).min();
         // A caller that is first, and wants more than is free, waits for the next lease to end.
-        let ahead = first.filter(|_| !self.waiters.is_first(&step.owner, now));
+        let ahead = first.filter(|_| !self.waiters.is_first(&command.owner, now));
         Acquired::Busy { remaining: ahead.map(|(left, _)| left).or(next_end), in_line }
     }
 
-    fn release(&mut self, step: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
-        let left = step.in_line && self.waiters.leave(&step.holder.owner);
-        let returned = self.leases.remove(&step.holder.owner).is_some();
+    fn release(&mut self, command: &ReleaseCommand, context: &mut StepContext<'_>) -> Released {
+        let left = command.in_line && self.waiters.leave(&command.holder.owner);
+        let returned = self.leases.remove(&command.holder.owner).is_some();
         if left || returned || self.has_expired {
             self.pass_on(context);
         }
@@ -97,7 +97,7 @@ impl LockRules for SemaphoreLock {
         Renewal::Renewed
     }
 
-    fn standing(&self, now: LeaseInstant) -> LockSnapshot {
+    fn snapshot(&self, now: LeaseInstant) -> LockSnapshot {
         let holder = |(owner, lease): (&OwnerId, &PermitLease)| {
             let holds = Holds { read: 0, write: lease.permits };
             HolderSnapshot::new(owner.to_string(), holds, Some(now.until(lease.until)))
@@ -109,7 +109,7 @@ impl LockRules for SemaphoreLock {
             mode: (!holders.is_empty()).then_some(Mode::Write),
             remaining: holders.iter().filter_map(|holder| holder.remaining).max(),
             holders,
-            waiters: self.waiters.standing(now).collect(),
+            waiters: self.waiters.snapshots(now).collect(),
             ..LockSnapshot::default()
         }
     }

@@ -54,7 +54,7 @@ impl Waiters {
         self.0.is_empty()
     }
 
-    pub(crate) fn standing(&self, now: LeaseInstant) -> impl Iterator<Item = WaiterSnapshot> {
+    pub(crate) fn snapshots(&self, now: LeaseInstant) -> impl Iterator<Item = WaiterSnapshot> {
         self.live(now).map(|one| WaiterSnapshot::new(one.owner.to_string(), one.mode))
     }
 
@@ -71,27 +71,28 @@ impl Waiters {
     }
 
     /// How many have waited longer.
-    pub(crate) fn rank(&self, step: &AcquireCommand, now: LeaseInstant) -> usize {
-        let own = self.live(now).position(|waiter| waiter.owner == step.owner);
-        let since = now.before(step.waited);
+    pub(crate) fn rank(&self, command: &AcquireCommand, now: LeaseInstant) -> usize {
+        let own = self.live(now).position(|waiter| waiter.owner == command.owner);
+        let since = now.before(command.waited);
         own.unwrap_or_else(|| self.live(now).take_while(|waiter| waiter.since <= since).count())
     }
 
     /// How many permits those want that have waited longer.
-    pub(crate) fn wanted_ahead(&self, step: &AcquireCommand, now: LeaseInstant) -> u64 {
-        self.live(now).take(self.rank(step, now)).map(|waiter| waiter.wanted).sum()
+    pub(crate) fn wanted_ahead(&self, command: &AcquireCommand, now: LeaseInstant) -> u64 {
+        self.live(now).take(self.rank(command, now)).map(|waiter| waiter.wanted).sum()
     }
 
     /// Takes a place, or renews it; returns whether it has one.
-    pub(crate) fn stand(&mut self, step: &AcquireCommand, now: LeaseInstant) -> bool {
-        let Some(life) = step.place else { return false };
+    pub(crate) fn stand(&mut self, command: &AcquireCommand, now: LeaseInstant) -> bool {
+        let Some(life) = command.place else { return false };
         self.drop_over(now);
-        let (at, until) = (self.rank(step, now), now.after(life));
+        let (at, until) = (self.rank(command, now), now.after(life));
         match self.0.get_mut(at) {
-            Some(own) if own.owner == step.owner => own.until = until,
+            Some(own) if own.owner == command.owner => own.until = until,
             _ => {
-                let (owner, mode, since) = (step.owner.clone(), step.mode, now.before(step.waited));
-                let (wanted, permits) = (step.wanted_permits.into(), step.permits.into());
+                let (owner, mode, since) =
+                    (command.owner.clone(), command.mode, now.before(command.waited));
+                let (wanted, permits) = (command.wanted_permits.into(), command.permits.into());
                 self.0.insert(at, WaiterEntry { owner, mode, since, until, wanted, permits });
             }
         }
@@ -111,9 +112,9 @@ impl Waiters {
 
     /// The first waiter that a caller must let pass: it has waited longer, and it or the caller
     /// writes.
-    fn ahead_of(&self, step: &AcquireCommand, now: LeaseInstant) -> Option<&WaiterEntry> {
-        let mut longer = self.live(now).take(self.rank(step, now));
-        longer.find(|waiter| waiter.mode == Mode::Write || step.mode == Mode::Write)
+    fn ahead_of(&self, command: &AcquireCommand, now: LeaseInstant) -> Option<&WaiterEntry> {
+        let mut longer = self.live(now).take(self.rank(command, now));
+        longer.find(|waiter| waiter.mode == Mode::Write || command.mode == Mode::Write)
     }
 
     /// Reserves for the first `count` waiters, and wakes them.
@@ -153,11 +154,11 @@ impl Waiters {
     pub(crate) fn release(
         &mut self,
         holders: &mut Holders,
-        step: &ReleaseCommand,
+        command: &ReleaseCommand,
         context: &mut StepContext<'_>,
     ) -> Released {
-        let left = step.in_line && self.leave(&step.holder.owner);
-        let (released, opened) = holders.release(step, context.now);
+        let left = command.in_line && self.leave(&command.holder.owner);
+        let (released, opened) = holders.release(command, context.now);
         if left || opened {
             self.pass_on(holders, context);
         }
@@ -175,20 +176,22 @@ impl Waiters {
     pub(crate) fn acquire(
         &mut self,
         holders: &mut Holders,
-        step: &AcquireCommand,
+        command: &AcquireCommand,
         context: &mut StepContext<'_>,
     ) -> Acquired {
         let now = context.now;
-        match holders.check(step) {
+        match holders.check(command) {
             HolderCheck::Lost => Acquired::Lost,
-            HolderCheck::Held { until } => {
-                Acquired::Busy { remaining: Some(now.until(until)), in_line: self.stand(step, now) }
-            }
+            HolderCheck::Held { until } => Acquired::Busy {
+                remaining: Some(now.until(until)),
+                in_line: self.stand(command, now),
+            },
             HolderCheck::Free { fresh } => {
                 let others_read = !holders.is_free();
-                let ahead = self.ahead_of(step, now).map(|first| now.until(first.until));
-                if let Some(remaining) = ahead.filter(|_| fresh && (step.yields || !others_read)) {
-                    let in_line = self.stand(step, now);
+                let ahead = self.ahead_of(command, now).map(|first| now.until(first.until));
+                if let Some(remaining) = ahead.filter(|_| fresh && (command.yields || !others_read))
+                {
+                    let in_line = self.stand(command, now);
                     if others_read {
                         return Acquired::Yield { remaining, in_line };
                     }
@@ -198,10 +201,10 @@ impl Waiters {
                     return Acquired::Busy { remaining: Some(remaining), in_line };
                 }
                 if fresh {
-                    self.enter(&step.owner, now);
+                    self.enter(&command.owner, now);
                 }
-                let due = holders.grant(step, now);
-                Acquired::Granted(due.then(|| context.tokens(step.reserved_tokens)))
+                let due = holders.grant(command, now);
+                Acquired::Granted(due.then(|| context.tokens(command.reserved_tokens)))
             }
         }
     }
@@ -227,7 +230,7 @@ mod tests {
     }
 
     fn owners(waiters: &Waiters, now: LeaseInstant) -> Vec<String> {
-        waiters.standing(now).map(|waiter| waiter.owner).collect()
+        waiters.snapshots(now).map(|waiter| waiter.owner).collect()
     }
 
     #[test]

@@ -227,7 +227,7 @@ impl LockClientBuilder {
         self.settings.lease = store.session_lease().unwrap_or(self.settings.lease);
         self.settings.command_timeout =
             store.command_timeout().unwrap_or(self.settings.command_timeout);
-        LockClient::from_engine(ClientInner::start(owners, store, self.settings, tasks))
+        LockClient::from_inner(ClientInner::start(owners, store, self.settings, tasks))
     }
 }
 

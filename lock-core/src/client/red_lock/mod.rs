@@ -63,7 +63,7 @@ impl RedLock {
                  {LEAST_SERVERS} or more, or a LockClient"
             )));
         }
-        let settings = &clients[0].engine().settings;
+        let settings = &clients[0].inner().settings;
         let gate = Gate::new(settings.max_waiters, settings.max_waiters_total);
         Ok(Self(Arc::new(Servers { clients, gate })))
     }
@@ -77,7 +77,7 @@ impl RedLock {
 
     /// Refuses two addresses of one server. A server that does not answer now is checked when it grants.
     pub(crate) async fn check_distinct(&self) -> Result<(), InvalidOptions> {
-        let identities = self.0.clients.iter().map(|client| client.engine().store.identity());
+        let identities = self.0.clients.iter().map(|client| client.inner().store.identity());
         let mut ids = HashSet::new();
         for identity in join_all(identities).await.into_iter().flatten() {
             if !ids.insert(identity.id.clone()) {
@@ -128,7 +128,7 @@ impl Servers {
     /// Returns the longest lease that may be requested: a restarted server may have forgotten one
     /// for that long.
     fn longest_lease(&self) -> Duration {
-        self.clients[0].engine().settings.lease
+        self.clients[0].inner().settings.lease
     }
 }
 
@@ -179,8 +179,8 @@ impl Lockable for RedLockTarget {
         }
         if let Some(scope) = &scope
             && servers.clients.iter().any(|client| {
-                let place = scope.holds().slot(client.engine().owners.client(), &request.key);
-                place.hold().is_some_and(|hold| !hold.state().guards.none())
+                let slot = scope.holds().slot(client.inner().owners.client(), &request.key);
+                slot.hold().is_some_and(|hold| !hold.state().guards.none())
             })
         {
             return Err(AcquireError::AlreadyHeld { key: request.key });
@@ -199,7 +199,7 @@ impl Lockable for RedLockTarget {
             permit.wait_no_more();
             Ok((permit, grants))
         };
-        let (permit, grants) = servers.clients[0].engine().unless_draining(granted).await?;
+        let (permit, grants) = servers.clients[0].inner().unless_draining(granted).await?;
         let members = Members::new(request.key, servers.majority(), grants);
         if request.hold_options.renew {
             retake::spawn(round, &members);

@@ -11,7 +11,7 @@ use crate::types::AcquireError;
 /// Runs until the guard of `members` is gone or the lock is lost.
 pub(super) fn spawn(round: Round, members: &Arc<Members>) {
     let (round, members) = (Arc::new(round), Arc::clone(members));
-    let tasks = &round.servers.clients[0].engine().tasks;
+    let tasks = &round.servers.clients[0].inner().tasks;
     tasks.spawn_task_of(&round, move |round| {
         let members = Arc::clone(&members);
         async move {

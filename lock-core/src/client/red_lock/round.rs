@@ -112,7 +112,7 @@ impl Round {
         let kind = Kind::NonReentrant;
         let holder = Holder::new(kind, request.key.clone(), owner);
         let wakeups = |member: &SingleLock| {
-            let mut wakeups = member.client.engine().store.wakeups(WakeTopic::Turn(holder.clone()));
+            let mut wakeups = member.client.inner().store.wakeups(WakeTopic::Turn(holder.clone()));
             wakeups.listen();
             wakeups
         };
@@ -146,7 +146,7 @@ impl Round {
     /// Requests the lock from one server, without a wait.
     pub(super) async fn request(&self, server: usize) -> Result<Grant, AcquireError> {
         let member = self.members[server].clone();
-        let store = Arc::clone(&member.client.engine().store);
+        let store = Arc::clone(&member.client.inner().store);
         let guard =
             member.acquire(self.options.clone(), self.scope.clone(), Duration::ZERO).await?;
         // After the grant: a server that was up for so long now was up when it granted.

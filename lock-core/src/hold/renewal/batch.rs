@@ -27,7 +27,7 @@ struct DueLease {
 impl Drop for DueLease {
     fn drop(&mut self) {
         let at = self.again.unwrap_or_else(|| LeaseInstant::now().after(BUSY_RETRY));
-        self.lease.engine.schedule.add_at(&self.lease, at);
+        self.lease.client.schedule.add_at(&self.lease, at);
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn batches(schedule: &Schedule, due: Vec<Arc<Lease>>) -> Vec<Batch> {
         };
         match lease.try_step() {
             Some(step) => {
-                let shard = lease.engine.store.shard(&lease.key);
+                let shard = lease.client.store.shard(&lease.key);
                 let due = alike.entry((lease.kind, mode, shard)).or_default();
                 due.push(DueLease { lease, _step: step, again: None });
             }
@@ -84,7 +84,7 @@ impl Batch {
         let Some(first) = self.due.first() else {
             return Ok(());
         };
-        let engine = Arc::clone(&first.lease.engine);
+        let client = Arc::clone(&first.lease.client);
         let began = Instant::now();
         let sent = LeaseInstant::of(began);
         let command = |DueLease { lease, .. }: &DueLease| {
@@ -96,9 +96,9 @@ impl Batch {
             RenewCommand::new(lease.holder(), length)
         };
         let commands = self.due.iter().map(command).collect();
-        let answers = engine.store.renew(self.mode, commands).await;
-        engine.statistics.renew.add(began, Instant::now());
-        engine.statistics.renewed.add(self.due.len());
+        let answers = client.store.renew(self.mode, commands).await;
+        client.statistics.renew.add(began, Instant::now());
+        client.statistics.renewed.add(self.due.len());
         let failed = answers.as_ref().err().cloned();
         let mut answers = answers.unwrap_or_default().into_iter();
         let mut reasons = Vec::new();
@@ -132,7 +132,7 @@ impl Lease {
         if state.mode_in_doubt {
             return end.min(LeaseInstant::now().after(BUSY_RETRY));
         }
-        let effective = self.engine.effective_lease(state.length, state.confirmed);
+        let effective = self.client.effective_lease(state.length, state.confirmed);
         end.min(state.confirmed_at.after(lease::renewal_period(effective)))
     }
 
@@ -175,7 +175,7 @@ impl Lease {
                     let left = now.until(state.valid_until);
                     let least = state.least_remaining.map_or(left, |least| least.min(left));
                     state.least_remaining = Some(least);
-                    let effective = self.engine.effective_lease(state.length, state.confirmed);
+                    let effective = self.client.effective_lease(state.length, state.confirmed);
                     state.confirm(sent, effective, now);
                     state.renewal = LeaseState::Renewed;
                     state.may_be_taken = false;

@@ -210,7 +210,7 @@ mod tests {
     async fn a_hold_under_renewal_is_checked_at_its_end() {
         let client = LockClient::in_memory();
         let guard = client.write("k").acquire().await.expect("it is free");
-        let schedule = &client.engine().schedule;
+        let schedule = &client.inner().schedule;
         let due = guard.hold().lease.due();
         let taken = schedule.take_due(due);
         assert_eq!((taken.len(), schedule.first()), (1, Some(guard.hold().valid_until())));
@@ -247,7 +247,7 @@ mod tests {
         let client = LockClient::in_memory();
         let ask = |key: &str| client.write(key).acquire();
         let [left, stays] = [ask("a").await, ask("b").await].map(|guard| guard.expect("free"));
-        let schedule = &client.engine().schedule;
+        let schedule = &client.inner().schedule;
         let place = left.hold().lease.state().due.take().expect("it stands there");
         // Before its place is given up both are due; the other one is then due again.
         schedule.take_due(place.after(lease::renewal_window(lease::DEFAULT_LEASE)));
@@ -264,7 +264,7 @@ mod tests {
         let ask = |key: &str| client.write(key).acquire();
         let guards = [ask("a").await, ask("b").await, ask("c").await];
         let guards = guards.map(|guard| guard.expect("it is free"));
-        let schedule = &client.engine().schedule;
+        let schedule = &client.inner().schedule;
         let due = guards[0].hold().lease.due();
         assert_eq!(schedule.take_due(due).len(), guards.len());
         for guard in &guards {
@@ -281,7 +281,7 @@ mod tests {
         let next = next.await;
         assert_eq!(next.hold().lease.owner, owner, "it was handed over");
         assert_eq!(next.hold().lease.state().due, place);
-        let [known] = &client.engine().schedule.leases_on(next.key())[..] else {
+        let [known] = &client.inner().schedule.leases_on(next.key())[..] else {
             panic!("one lease")
         };
         assert!(Arc::ptr_eq(known, &next.hold().lease));
@@ -294,15 +294,15 @@ mod tests {
         let (former, next) = one_behind(&client, client.write("k").max_hold(most)).await;
         drop(former);
         let next = next.await;
-        assert_eq!(client.engine().schedule.first(), Some(LeaseInstant::now().after(most)));
-        assert_eq!(next.hold().lease.state().due, client.engine().schedule.first());
+        assert_eq!(client.inner().schedule.first(), Some(LeaseInstant::now().after(most)));
+        assert_eq!(next.hold().lease.state().due, client.inner().schedule.first());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_hold_taken_over_during_renewal_is_checked_before_its_end() {
         let client = LockClient::in_memory();
         let (former, next) = one_behind(&client, client.write("k")).await;
-        let schedule = &client.engine().schedule;
+        let schedule = &client.inner().schedule;
         let due = former.hold().lease.due();
         assert_eq!(schedule.take_due(due).len(), 1);
         assert_eq!(schedule.first(), Some(former.hold().valid_until()));

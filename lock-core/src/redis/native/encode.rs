@@ -80,30 +80,36 @@ impl NativeWire {
     }
 
     /// The value of a lock that was free.
-    pub(crate) fn free_value<'a>(&self, step: &'a AcquireCommand) -> FreeValue<'a> {
-        self.value(step.kind, &step.owner, step.mode)
+    pub(crate) fn free_value<'a>(&self, command: &'a AcquireCommand) -> FreeValue<'a> {
+        self.value(command.kind, &command.owner, command.mode)
     }
 
     /// Takes locks that are free, then so many tokens, then reads what stands under the locks' names.
-    pub(crate) fn free_batch(&self, slot: u16, steps: &[&AcquireCommand], tokens: u64) -> Packed {
-        let mut batch = Packed::with_capacity(128 + 256 * steps.len());
+    pub(crate) fn free_batch(
+        &self,
+        slot: u16,
+        commands: &[&AcquireCommand],
+        tokens: u64,
+    ) -> Packed {
+        let mut batch = Packed::with_capacity(128 + 256 * commands.len());
         let prefix = self.prefix.as_bytes();
-        for step in steps {
-            batch.command(6).arg("SET").joined(&[prefix, step.key.as_str().as_bytes()]);
-            batch.joined(&self.free_value(step).parts());
-            batch.arg("NX").arg("PX").number(whole_ms(step.lease));
+        for command in commands {
+            batch.command(6).arg("SET").joined(&[prefix, command.key.as_str().as_bytes()]);
+            batch.joined(&self.free_value(command).parts());
+            batch.arg("NX").arg("PX").number(whole_ms(command.lease));
         }
         batch.command(3).arg("INCRBY").arg(&*self.counter_name(slot)).number(tokens);
-        batch.command(1 + steps.len()).arg(if steps.len() == 1 { "GET" } else { "MGET" });
-        for step in steps {
-            batch.joined(&[prefix, step.key.as_str().as_bytes()]);
+        batch.command(1 + commands.len()).arg(if commands.len() == 1 { "GET" } else { "MGET" });
+        for command in commands {
+            batch.joined(&[prefix, command.key.as_str().as_bytes()]);
         }
         batch
     }
 
-    pub(crate) fn leave_line(&self, step: &LeaveCommand) -> ScriptCall {
-        let call = self.locked(ScriptCall::new(&scripts::LEAVE), &step.key).arg(letter(step.kind));
-        let waiters = step.waiters.iter();
+    pub(crate) fn leave_line(&self, command: &LeaveCommand) -> ScriptCall {
+        let call =
+            self.locked(ScriptCall::new(&scripts::LEAVE), &command.key).arg(letter(command.kind));
+        let waiters = command.waiters.iter();
         waiters.fold(call, |call, (owner, mode)| call.arg(self.owner(owner)).arg(mode.as_str()))
     }
 
@@ -114,27 +120,27 @@ impl NativeWire {
         mut steps: impl Iterator<Item = &'a ReleaseCommand>,
     ) -> ScriptCall {
         let mut call = ScriptCall::new(&scripts::RELEASE_FREE);
-        let lock = |step: &'a ReleaseCommand| {
-            [self.prefix.as_bytes(), step.holder.key.as_str().as_bytes()]
+        let lock = |command: &'a ReleaseCommand| {
+            [self.prefix.as_bytes(), command.holder.key.as_str().as_bytes()]
         };
         if let Some(first) = steps.next() {
             call = call.joined_key(&lock(first));
             call.nonce = self.held_value(first).text();
         }
-        steps.fold(call, |call, step| {
-            call.joined_key(&lock(step)).joined_arg(&self.held_value(step).parts())
+        steps.fold(call, |call, command| {
+            call.joined_key(&lock(command)).joined_arg(&self.held_value(command).parts())
         })
     }
 
     pub(super) fn release_all<'a>(
         &self,
-        steps: impl Iterator<Item = &'a ReleaseCommand>,
+        commands: impl Iterator<Item = &'a ReleaseCommand>,
     ) -> ScriptCall {
-        steps.fold(ScriptCall::new(&scripts::RELEASE), |call, step| {
-            self.locked(call, &step.holder.key)
-                .joined_arg(&self.held_value(step).parts())
-                .number(step.holds)
-                .flag(step.in_line)
+        commands.fold(ScriptCall::new(&scripts::RELEASE), |call, command| {
+            self.locked(call, &command.holder.key)
+                .joined_arg(&self.held_value(command).parts())
+                .number(command.holds)
+                .flag(command.in_line)
         })
     }
 
@@ -147,8 +153,8 @@ impl NativeWire {
         }
     }
 
-    fn held_value<'a>(&self, step: &'a ReleaseCommand) -> FreeValue<'a> {
-        self.value(step.holder.kind, &step.holder.owner, step.mode)
+    fn held_value<'a>(&self, command: &'a ReleaseCommand) -> FreeValue<'a> {
+        self.value(command.holder.kind, &command.holder.owner, command.mode)
     }
 
     /// The value of a lock that this owner alone holds once, without waiters.
@@ -161,29 +167,33 @@ impl NativeWire {
         FreeValue { kind: letter(kind), mode, owner, number }
     }
 
-    fn acquired(&self, call: ScriptCall, step: &AcquireCommand) -> ScriptCall {
-        let (call, known) = self.counted(call, &step.key);
-        call.arg(self.owner(&step.owner))
-            .arg(letter(step.kind))
-            .arg(step.mode.as_str())
-            .ms(step.lease)
-            .number(if step.kind == Kind::Semaphore { step.wanted_permits } else { step.holds })
-            .ms(step.place.unwrap_or_default())
-            .flag(step.yields)
-            .number(step.reserved_tokens)
+    fn acquired(&self, call: ScriptCall, command: &AcquireCommand) -> ScriptCall {
+        let (call, known) = self.counted(call, &command.key);
+        call.arg(self.owner(&command.owner))
+            .arg(letter(command.kind))
+            .arg(command.mode.as_str())
+            .ms(command.lease)
+            .number(if command.kind == Kind::Semaphore {
+                command.wanted_permits
+            } else {
+                command.holds
+            })
+            .ms(command.place.unwrap_or_default())
+            .flag(command.yields)
+            .number(command.reserved_tokens)
             .number(known)
-            .number(step.permits)
+            .number(command.permits)
             .flag(self.beside_set_nx)
     }
 
-    fn convert(&self, step: &ConvertCommand, to: Mode) -> ScriptCall {
-        let (call, known) = self.counted(ScriptCall::new(&scripts::CONVERT), &step.holder.key);
-        call.arg(self.owner(&step.holder.owner))
-            .arg(letter(step.holder.kind))
+    fn convert(&self, command: &ConvertCommand, to: Mode) -> ScriptCall {
+        let (call, known) = self.counted(ScriptCall::new(&scripts::CONVERT), &command.holder.key);
+        call.arg(self.owner(&command.holder.owner))
+            .arg(letter(command.holder.kind))
             .arg(to.as_str())
-            .ms(step.lease)
-            .number(step.after.read)
-            .number(step.after.write)
+            .ms(command.lease)
+            .number(command.after.read)
+            .number(command.after.write)
             .number(known)
     }
 }
@@ -227,52 +237,52 @@ impl Wire for NativeWire {
         whole(ScriptCall::new(&scripts::INSPECT), &lock).key(&*counter)
     }
 
-    fn acquire(&self, step: &AcquireCommand) -> ScriptCall {
-        self.acquired(ScriptCall::new(&scripts::ACQUIRE), step)
+    fn acquire(&self, command: &AcquireCommand) -> ScriptCall {
+        self.acquired(ScriptCall::new(&scripts::ACQUIRE), command)
     }
 
-    fn acquire_all(&self, steps: &[AcquireCommand]) -> ScriptCall {
+    fn acquire_all(&self, commands: &[AcquireCommand]) -> ScriptCall {
         let call = ScriptCall::new(&scripts::ACQUIRE_ALL);
-        steps.iter().fold(call, |call, step| self.acquired(call, step))
+        commands.iter().fold(call, |call, command| self.acquired(call, command))
     }
 
     fn granted(&self, key: &LockKey, token: FencingToken, more: u32) {
         self.counter(self.slot_of(key)).granted(token, more);
     }
 
-    fn release(&self, step: &ReleaseCommand) -> ScriptCall {
-        self.release_all(std::iter::once(step))
+    fn release(&self, command: &ReleaseCommand) -> ScriptCall {
+        self.release_all(std::iter::once(command))
     }
 
-    fn leave(&self, step: &LeaveCommand) -> Option<ScriptCall> {
-        Some(self.leave_line(step))
+    fn leave(&self, command: &LeaveCommand) -> Option<ScriptCall> {
+        Some(self.leave_line(command))
     }
 
-    fn renew(&self, mode: Mode, steps: &[RenewCommand]) -> ScriptCall {
-        steps.iter().fold(ScriptCall::new(&scripts::RENEW), |call, step| {
-            call.key(self.lock_name(&step.holder.key))
-                .arg(self.owner(&step.holder.owner))
-                .arg(letter(step.holder.kind))
+    fn renew(&self, mode: Mode, commands: &[RenewCommand]) -> ScriptCall {
+        commands.iter().fold(ScriptCall::new(&scripts::RENEW), |call, command| {
+            call.key(self.lock_name(&command.holder.key))
+                .arg(self.owner(&command.holder.owner))
+                .arg(letter(command.holder.kind))
                 .arg(mode.as_str())
-                .ms(step.lease)
+                .ms(command.lease)
         })
     }
 
-    fn upgrade(&self, step: &ConvertCommand) -> ScriptCall {
-        self.convert(step, Mode::Write)
+    fn upgrade(&self, command: &ConvertCommand) -> ScriptCall {
+        self.convert(command, Mode::Write)
     }
 
-    fn downgrade(&self, step: &ConvertCommand) -> ScriptCall {
-        self.convert(step, Mode::Read)
+    fn downgrade(&self, command: &ConvertCommand) -> ScriptCall {
+        self.convert(command, Mode::Read)
     }
 
-    fn transfer(&self, step: &TransferCommand) -> ScriptCall {
-        let Holder { kind, key, owner } = &step.holder;
+    fn transfer(&self, command: &TransferCommand) -> ScriptCall {
+        let Holder { kind, key, owner } = &command.holder;
         self.locked(ScriptCall::new(&scripts::TRANSFER), key)
             .arg(self.owner(owner))
             .arg(letter(*kind))
-            .arg(step.mode.as_str())
-            .arg(self.owner(&step.to))
+            .arg(command.mode.as_str())
+            .arg(self.owner(&command.to))
     }
 
     fn free_permits(&self, key: &LockKey, _permits: u32) -> ScriptCall {

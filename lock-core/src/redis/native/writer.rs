@@ -269,44 +269,44 @@ impl Batches {
         sending
     }
 
-    async fn leave(&self, step: &LeaveCommand) -> Result<(), Unavailable> {
-        let mut call = self.wire.leave_line(step);
+    async fn leave(&self, command: &LeaveCommand) -> Result<(), Unavailable> {
+        let mut call = self.wire.leave_line(command);
         call.nonce = self.dispatcher.nonce();
-        let slot = self.wire.slot_of(&step.key);
+        let slot = self.wire.slot_of(&command.key);
         Reply::new(self.dispatch(slot, &call).await?.answer).left()
     }
 
     /// Whether most likely no other waits for the lock.
-    fn is_plain(&self, step: &ReleaseCommand) -> bool {
-        step.holds == 0
-            && !step.in_line
-            && step.holder.kind != Kind::Semaphore
-            && !self.refusals.is_recent(&step.holder.key)
+    fn is_plain(&self, command: &ReleaseCommand) -> bool {
+        command.holds == 0
+            && !command.in_line
+            && command.holder.kind != Kind::Semaphore
+            && !self.refusals.is_recent(&command.holder.key)
     }
 
-    async fn release(&self, step: &ReleaseCommand) -> ReleaseOutcome {
-        let slot = self.wire.slot_of(&step.holder.key);
+    async fn release(&self, command: &ReleaseCommand) -> ReleaseOutcome {
+        let slot = self.wire.slot_of(&command.holder.key);
         let mut again = false;
-        if self.is_plain(step) {
-            let (others, plain_again) = self.release_plain(slot, std::iter::once(step)).await?;
+        if self.is_plain(command) {
+            let (others, plain_again) = self.release_plain(slot, std::iter::once(command)).await?;
             if others.is_empty() {
                 return Ok((Released::Freed, plain_again));
             }
             again = plain_again;
         }
         // Boxed apart: what is above is moved for every release, and must be small.
-        let mut outcomes = Box::pin(self.release_whole(slot, &[step])).await;
+        let mut outcomes = Box::pin(self.release_whole(slot, &[command])).await;
         let (released, whole_again) = outcomes.pop().unwrap_or_else(|| Err(too_few_answers()))?;
         Ok((released, again || whole_again))
     }
 
     /// First those for which most likely no other waits, then the others. Returns the outcome of each.
-    async fn release_all(&self, slot: u16, steps: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
-        let mut outcomes: Vec<Option<ReleaseOutcome>> = steps.iter().map(|_| None).collect();
-        let plain: Vec<_> = (0..steps.len()).filter(|at| self.is_plain(steps[*at])).collect();
+    async fn release_all(&self, slot: u16, commands: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
+        let mut outcomes: Vec<Option<ReleaseOutcome>> = commands.iter().map(|_| None).collect();
+        let plain: Vec<_> = (0..commands.len()).filter(|at| self.is_plain(commands[*at])).collect();
         let mut again = false;
         if !plain.is_empty() {
-            match self.release_plain(slot, plain.iter().map(|at| steps[*at])).await {
+            match self.release_plain(slot, plain.iter().map(|at| commands[*at])).await {
                 Ok((others, plain_again)) => {
                     again = plain_again;
                     for (number, at) in plain.into_iter().enumerate() {
@@ -318,9 +318,9 @@ impl Batches {
                 Err(why) => plain.into_iter().for_each(|at| outcomes[at] = Some(Err(why.clone()))),
             }
         }
-        let rest: Vec<_> = (0..steps.len()).filter(|at| outcomes[*at].is_none()).collect();
+        let rest: Vec<_> = (0..commands.len()).filter(|at| outcomes[*at].is_none()).collect();
         if !rest.is_empty() {
-            let whole: Vec<_> = rest.iter().map(|at| steps[*at]).collect();
+            let whole: Vec<_> = rest.iter().map(|at| commands[*at]).collect();
             for (at, outcome) in rest.into_iter().zip(self.release_whole(slot, &whole).await) {
                 let outcome = outcome.map(|(released, whole)| (released, again || whole));
                 outcomes[at] = Some(outcome);
@@ -341,21 +341,21 @@ impl Batches {
         let others = decode::other_values(&dispatched.answer);
         if !others.is_empty() {
             let refused = steps.enumerate().filter(|(at, _)| others.contains(&(at + 1)));
-            refused.for_each(|(_, step)| self.refusals.add(&step.holder.key));
+            refused.for_each(|(_, command)| self.refusals.add(&command.holder.key));
         }
         Ok((others, dispatched.again))
     }
 
     /// By the script that also wakes waiters. Returns the outcome of each.
-    async fn release_whole(&self, slot: u16, steps: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
-        let mut call = self.wire.release_all(steps.iter().copied());
+    async fn release_whole(&self, slot: u16, commands: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
+        let mut call = self.wire.release_all(commands.iter().copied());
         call.nonce = self.dispatcher.nonce();
         match self.dispatch(slot, &call).await {
             Ok(dispatched) => decode::released_all(&dispatched.answer)
                 .into_iter()
                 .map(|answer| answer.map(|released| (released, dispatched.again)))
                 .collect(),
-            Err(why) => steps.iter().map(|_| Err(why.clone())).collect(),
+            Err(why) => commands.iter().map(|_| Err(why.clone())).collect(),
         }
     }
 

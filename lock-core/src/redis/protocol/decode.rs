@@ -188,7 +188,7 @@ impl Reply {
         }
     }
 
-    pub(crate) fn standing(&self) -> Result<Option<LockSnapshot>, Unavailable> {
+    pub(crate) fn snapshot(&self) -> Result<Option<LockSnapshot>, Unavailable> {
         match self.status()? {
             "STATE" => {}
             "WRONG_KIND" => return Ok(None),
@@ -447,7 +447,7 @@ mod tests {
                 vec![bulk("STATE"), bulk("7"), bulk(kind), bulk(""), number(100), number(4)],
                 vec![bulk("55"), number(1), Value::Array(holders), Value::Array(Vec::new())],
             ];
-            let snapshot = Reply::new(Value::Array(parts.concat())).standing();
+            let snapshot = Reply::new(Value::Array(parts.concat())).snapshot();
             snapshot.expect("an answer").expect("a snapshot")
         };
         let holder = || Value::Array(vec![bulk("o"), Value::Int(0), Value::Int(1), Value::Int(50)]);

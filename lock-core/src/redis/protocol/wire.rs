@@ -54,21 +54,21 @@ pub(crate) trait Wire: fmt::Debug + Send + Sync {
     /// Inspects a lock that is never acquired: shows whether scripts run.
     fn probe(&self) -> ScriptCall;
 
-    fn acquire(&self, step: &AcquireCommand) -> ScriptCall;
+    fn acquire(&self, command: &AcquireCommand) -> ScriptCall;
     /// All or none of them, in one script.
-    fn acquire_all(&self, steps: &[AcquireCommand]) -> ScriptCall;
+    fn acquire_all(&self, commands: &[AcquireCommand]) -> ScriptCall;
     /// A token was granted, and so many in reserve after it.
     fn granted(&self, key: &LockKey, token: FencingToken, more: u32) {
         let _ = (key, token, more);
     }
-    fn release(&self, step: &ReleaseCommand) -> ScriptCall;
+    fn release(&self, command: &ReleaseCommand) -> ScriptCall;
     /// All waiters in one script; `None` for the kinds that have no such script.
-    fn leave(&self, step: &LeaveCommand) -> Option<ScriptCall>;
+    fn leave(&self, command: &LeaveCommand) -> Option<ScriptCall>;
     /// All commands are of one kind and mode.
-    fn renew(&self, mode: Mode, steps: &[RenewCommand]) -> ScriptCall;
-    fn upgrade(&self, step: &ConvertCommand) -> ScriptCall;
-    fn downgrade(&self, step: &ConvertCommand) -> ScriptCall;
-    fn transfer(&self, step: &TransferCommand) -> ScriptCall;
+    fn renew(&self, mode: Mode, commands: &[RenewCommand]) -> ScriptCall;
+    fn upgrade(&self, command: &ConvertCommand) -> ScriptCall;
+    fn downgrade(&self, command: &ConvertCommand) -> ScriptCall;
+    fn transfer(&self, command: &TransferCommand) -> ScriptCall;
     fn free_permits(&self, key: &LockKey, permits: u32) -> ScriptCall;
     /// `None` where the number of permits is each client's own.
     fn set_permits(&self, key: &LockKey, permits: u32) -> Option<ScriptCall> {

@@ -104,12 +104,13 @@ impl Wire for RedissonWire {
         any_kind(&scripts::INSPECT, &names).arg(&names.tag).flag(lists_waiters)
     }
 
-    fn acquire(&self, step: &AcquireCommand) -> ScriptCall {
-        let (names, owner) = (self.names(&step.key), &step.owner);
-        let (place, token_ttl) = (step.place.unwrap_or_default(), self.token_ttl(step.kind));
-        let takes = |call: ScriptCall| call.owner(owner).ms(step.lease).ms(token_ttl).ms(place);
-        let more = |call: ScriptCall| call.ms(waited(step)).flag(step.yields).number(step.holds);
-        match (step.kind, step.mode) {
+    fn acquire(&self, command: &AcquireCommand) -> ScriptCall {
+        let (names, owner) = (self.names(&command.key), &command.owner);
+        let (place, token_ttl) = (command.place.unwrap_or_default(), self.token_ttl(command.kind));
+        let takes = |call: ScriptCall| call.owner(owner).ms(command.lease).ms(token_ttl).ms(place);
+        let more =
+            |call: ScriptCall| call.ms(waited(command)).flag(command.yields).number(command.holds);
+        match (command.kind, command.mode) {
             (Kind::ReadWrite, Mode::Read) => {
                 let call = ScriptCall::new(&scripts::ACQUIRE_READ)
                     .key(&names.lock)
@@ -128,7 +129,7 @@ impl Wire for RedissonWire {
                     .key(names.channel())
                     .key(self.counter(&names));
                 more(takes(call))
-                    .number(step.reserved_tokens)
+                    .number(command.reserved_tokens)
                     .omit_trailing_defaults(&FIRST_ATTEMPT)
             }
             (Kind::FairReadWrite, mode) => {
@@ -142,8 +143,8 @@ impl Wire for RedissonWire {
                     .key(self.counter(&names));
                 call.owner(owner)
                     .arg(mode.as_str())
-                    .ms(step.lease)
-                    .number(step.holds)
+                    .ms(command.lease)
+                    .number(command.holds)
                     .ms(place)
                     .ms(token_ttl)
                     .arg(&names.tag)
@@ -156,7 +157,7 @@ impl Wire for RedissonWire {
                     .key(names.lock_channel())
                     .key(self.counter(&names));
                 more(takes(call))
-                    .number(step.reserved_tokens)
+                    .number(command.reserved_tokens)
                     .omit_trailing_defaults(&FIRST_ATTEMPT)
             }
             (Kind::Fair, _) => {
@@ -169,8 +170,8 @@ impl Wire for RedissonWire {
                     .key(names.lock_channel())
                     .key(self.counter(&names));
                 call.owner(owner)
-                    .ms(step.lease)
-                    .number(step.holds)
+                    .ms(command.lease)
+                    .number(command.holds)
                     .ms(place)
                     .ms(JAVA_FAIR_WAIT)
                     .ms(token_ttl)
@@ -178,33 +179,33 @@ impl Wire for RedissonWire {
             (Kind::Semaphore, _) => self
                 .semaphore(&scripts::SEMAPHORE_ACQUIRE, &names)
                 .arg(permit(owner))
-                .ms(step.lease)
-                .number(step.permits)
+                .ms(command.lease)
+                .number(command.permits)
                 .ms(place)
-                .ms(waited(step))
-                .number(step.wanted_permits)
+                .ms(waited(command))
+                .number(command.wanted_permits)
                 .omit_trailing_defaults(&["0", "0", "1"]),
         }
     }
 
     fn acquire_all(&self, commands: &[AcquireCommand]) -> ScriptCall {
-        commands.iter().fold(ScriptCall::new(&scripts::ACQUIRE_ALL), |call, step| {
-            let names = self.names(&step.key);
-            let member = self.acquire(step);
-            call.member(match step.kind {
+        commands.iter().fold(ScriptCall::new(&scripts::ACQUIRE_ALL), |call, command| {
+            let names = self.names(&command.key);
+            let member = self.acquire(command);
+            call.member(match command.kind {
                 Kind::FairReadWrite => member.key(names.channel()),
                 _ => member,
             })
         })
     }
 
-    fn release(&self, step: &ReleaseCommand) -> ScriptCall {
-        let Holder { kind, key, owner } = &step.holder;
+    fn release(&self, command: &ReleaseCommand) -> ScriptCall {
+        let Holder { kind, key, owner } = &command.holder;
         let names = self.names(key);
-        let rest = |call: ScriptCall| call.owner(owner).number(step.holds).flag(step.in_line);
+        let rest = |call: ScriptCall| call.owner(owner).number(command.holds).flag(command.in_line);
         let rest_by_default =
             |call: ScriptCall| rest(call.key(names.waiters())).omit_trailing_defaults(&["0", "0"]);
-        match (kind, step.mode) {
+        match (kind, command.mode) {
             (Kind::ReadWrite, Mode::Read) => {
                 let call = ScriptCall::new(&scripts::RELEASE_READ).key(&names.lock);
                 rest_by_default(call.key(names.reads(owner)).key(names.channel()))
@@ -222,8 +223,8 @@ impl Wire for RedissonWire {
                 .key(names.turn())
                 .owner(owner)
                 .arg(mode.as_str())
-                .number(step.holds)
-                .flag(step.in_line),
+                .number(command.holds)
+                .flag(command.in_line),
             (Kind::Reentrant | Kind::NonReentrant | Kind::Fenced, _) => {
                 let call = ScriptCall::new(&scripts::EXCLUSIVE_RELEASE).key(&names.lock);
                 rest_by_default(call.key(names.lock_channel()))
@@ -240,14 +241,14 @@ impl Wire for RedissonWire {
             (Kind::Semaphore, _) => self
                 .semaphore(&scripts::SEMAPHORE_RELEASE, &names)
                 .arg(permit(owner))
-                .flag(step.in_line)
+                .flag(command.in_line)
                 .omit_trailing_defaults(&["0"]),
         }
     }
 
-    fn leave(&self, step: &LeaveCommand) -> Option<ScriptCall> {
-        let names = self.names(&step.key);
-        Some(match step.kind {
+    fn leave(&self, command: &LeaveCommand) -> Option<ScriptCall> {
+        let names = self.names(&command.key);
+        Some(match command.kind {
             Kind::Fair => {
                 let call = ScriptCall::new(&scripts::FAIR_LEAVE)
                     .key(&names.lock)
@@ -255,7 +256,7 @@ impl Wire for RedissonWire {
                     .key(names.deadlines())
                     .key(names.alive())
                     .key(names.lock_channel());
-                step.waiters.iter().fold(call, |call, (owner, _)| call.owner(owner))
+                command.waiters.iter().fold(call, |call, (owner, _)| call.owner(owner))
             }
             Kind::FairReadWrite => {
                 let call = ScriptCall::new(&scripts::FAIR_READ_WRITE_LEAVE)
@@ -267,14 +268,14 @@ impl Wire for RedissonWire {
                 let waiter = |call: ScriptCall, (owner, mode): &(OwnerId, Mode)| {
                     call.arg(format!("{}:{owner}", mode.as_str()))
                 };
-                step.waiters.iter().fold(call, waiter)
+                command.waiters.iter().fold(call, waiter)
             }
             _ => return None,
         })
     }
 
     fn renew(&self, mode: Mode, commands: &[RenewCommand]) -> ScriptCall {
-        let kind = commands.first().map_or(Kind::ReadWrite, |step| step.holder.kind);
+        let kind = commands.first().map_or(Kind::ReadWrite, |command| command.holder.kind);
         let mut call = match (kind, mode) {
             (Kind::ReadWrite, Mode::Read) => ScriptCall::new(&scripts::RENEW_READ),
             (Kind::ReadWrite, Mode::Write) => ScriptCall::new(&scripts::RENEW_WRITE),
@@ -301,46 +302,46 @@ impl Wire for RedissonWire {
         call
     }
 
-    fn upgrade(&self, step: &ConvertCommand) -> ScriptCall {
-        let names = self.names(&step.holder.key);
-        let fair = step.holder.kind == Kind::FairReadWrite;
+    fn upgrade(&self, command: &ConvertCommand) -> ScriptCall {
+        let names = self.names(&command.holder.key);
+        let fair = command.holder.kind == Kind::FairReadWrite;
         let call = ScriptCall::new(if fair {
             &scripts::FAIR_READ_WRITE_UPGRADE
         } else {
             &scripts::UPGRADE
         })
         .key(&names.lock)
-        .key(names.reads(&step.holder.owner))
+        .key(names.reads(&command.holder.owner))
         .key(names.token());
         let call = if fair { call.key(names.waiters()) } else { call };
         let call = call.key(self.counter(&names));
-        converted(call, step).ms(self.token_ttl(step.holder.kind)).arg(&names.tag)
+        converted(call, command).ms(self.token_ttl(command.holder.kind)).arg(&names.tag)
     }
 
-    fn downgrade(&self, step: &ConvertCommand) -> ScriptCall {
-        let names = self.names(&step.holder.key);
-        let fair = step.holder.kind == Kind::FairReadWrite;
+    fn downgrade(&self, command: &ConvertCommand) -> ScriptCall {
+        let names = self.names(&command.holder.key);
+        let fair = command.holder.kind == Kind::FairReadWrite;
         let call = ScriptCall::new(if fair {
             &scripts::FAIR_READ_WRITE_DOWNGRADE
         } else {
             &scripts::DOWNGRADE
         })
         .key(&names.lock)
-        .key(names.reads(&step.holder.owner))
+        .key(names.reads(&command.holder.owner))
         .key(names.channel());
         let call = call.key(names.waiters());
         let call = if fair { call.key(names.alive()).key(names.turn()) } else { call };
-        converted(call, step)
+        converted(call, command)
     }
 
-    fn transfer(&self, step: &TransferCommand) -> ScriptCall {
-        let Holder { kind, key, owner } = &step.holder;
+    fn transfer(&self, command: &TransferCommand) -> ScriptCall {
+        let Holder { kind, key, owner } = &command.holder;
         let names = self.names(key);
         let field = |owner: &OwnerId, mode| match mode {
             Mode::Write if kind.has_readers() => format!("{owner}:write"),
             _ => owner.to_string(),
         };
-        let other = match step.mode {
+        let other = match command.mode {
             _ if !kind.has_readers() => String::new(),
             Mode::Read => field(owner, Mode::Write),
             Mode::Write => field(owner, Mode::Read),
@@ -348,11 +349,11 @@ impl Wire for RedissonWire {
         ScriptCall::new(&scripts::TRANSFER)
             .key(&names.lock)
             .key(names.reads(owner))
-            .key(names.reads(&step.to))
-            .arg(field(owner, step.mode))
+            .key(names.reads(&command.to))
+            .arg(field(owner, command.mode))
             .arg(other)
-            .arg(field(&step.to, step.mode))
-            .flag(step.mode == Mode::Read)
+            .arg(field(&command.to, command.mode))
+            .flag(command.mode == Mode::Read)
     }
 
     fn channel(&self, topic: WakeTopic) -> (String, Option<u8>) {
@@ -416,8 +417,8 @@ impl Wire for RedissonWire {
 }
 
 /// In whole milliseconds: zero for a command that is due at once, which a first try omits.
-fn waited(step: &AcquireCommand) -> Duration {
-    Duration::from_millis(u64::try_from(step.waited.as_millis()).unwrap_or(u64::MAX))
+fn waited(command: &AcquireCommand) -> Duration {
+    Duration::from_millis(u64::try_from(command.waited.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// A call of a script that determines the kind of the lock itself.
@@ -432,8 +433,11 @@ fn any_kind(script: &'static LockScript, names: &LockNames) -> ScriptCall {
         .key(names.leases())
 }
 
-fn converted(call: ScriptCall, step: &ConvertCommand) -> ScriptCall {
-    call.owner(&step.holder.owner).ms(step.lease).number(step.after.read).number(step.after.write)
+fn converted(call: ScriptCall, command: &ConvertCommand) -> ScriptCall {
+    call.owner(&command.holder.owner)
+        .ms(command.lease)
+        .number(command.after.read)
+        .number(command.after.write)
 }
 
 /// The number of a waiter among those that share a channel, so that each can be woken alone: a
