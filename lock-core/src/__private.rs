@@ -7,13 +7,13 @@ use lock_store::{IntoLockKey, InvalidOptions, LockKey};
 pub use lock_key::{KeyPart, KeyWriter, PlaceholderType, ValueError};
 
 use crate::{
-    client::{Acquire, LockClientBuilder, MultiGuard, MultiLock, Scope},
+    client::{Acquire, LockClientBuilder, MultiGuard, MultiLock, Scope, SingleLock},
     guard::LockGuard,
-    types::{CallSite, LogHash},
+    types::LogHash,
 };
 pub use crate::{
     client::{LockClient, OneOrMany},
-    types::{AcquireError, LockError, LockName},
+    types::{AcquireError, AcquireOptions, LockError, LockName},
 };
 pub use lock_store::{
     Kind, Mode, misleads,
@@ -54,67 +54,59 @@ impl Spec {
     /// # Errors
     ///
     /// A value that cannot be part of a key.
+    #[track_caller]
     pub fn acquire(self, client: &LockClient) -> Result<Acquire<OneOrMany>, ValueError> {
-        let mut acquire = of_policy(lock_keys(client, self.kind, self.mode, self.keys?), self.name);
-        if let Some(wait) = self.wait {
-            acquire = acquire.wait(wait);
-        }
-        if let Some(lease) = self.lease {
-            acquire = acquire.lease(lease);
-        }
-        if let Some(max_hold) = self.max_hold {
-            acquire = acquire.max_hold(max_hold);
-        }
-        if let Some(hold_at_least) = self.hold_at_least {
-            acquire = acquire.hold_at_least(hold_at_least);
-        }
-        if let Some(renew) = self.renew {
-            acquire = acquire.renew(renew);
-        }
-        Ok(with_permits(acquire, self.permits, self.weight))
+        let mut options = AcquireOptions::of_policy(&self.name.into());
+        (options.lease, options.renew) = (self.lease, self.renew);
+        options.max_hold = self.max_hold;
+        options.set_hold_at_least(self.hold_at_least);
+        let (wait, permits, weight) = (self.wait, self.permits, self.weight);
+        let options = PolicyOptions { wait, permits, weight, options };
+        Ok(acquire(client, self.keys?, (self.kind, self.mode), &options, Scope::current()))
     }
 }
 
-/// One lock on each of these keys, in one mode and kind. Keys that are made from values may turn out
+/// The options of the acquisitions of one policy: of a layer, an attribute or a rule.
+#[derive(Debug, Clone)]
+pub struct PolicyOptions {
+    /// `None`: the client's.
+    pub wait: Option<Duration>,
+    /// How many permits a semaphore has.
+    pub permits: Option<u32>,
+    /// How many of them are acquired at once. `None`: one.
+    pub weight: Option<u32>,
+    /// All others.
+    pub options: AcquireOptions,
+}
+
+/// Returns the acquisition of one lock on each of these keys. Keys that are made from values may turn out
 /// equal: each is locked once.
 #[track_caller]
-pub fn lock_keys<K: IntoLockKey + Ord>(
+pub fn acquire<K: IntoLockKey + Ord>(
     client: &LockClient,
-    kind: Kind,
-    mode: Mode,
     keys: impl IntoIterator<Item = K>,
+    (kind, mode): (Kind, Mode),
+    options: &PolicyOptions,
+    scope: Option<Scope>,
 ) -> Acquire<OneOrMany> {
-    let lock = |key| client.lock(mode, key).kind(kind).target;
-    let mut keys = keys.into_iter();
-    let mut all: Vec<K> = match (keys.next(), keys.next()) {
-        (Some(only), None) => return Acquire::new(OneOrMany::One(lock(only))),
-        (first, second) => first.into_iter().chain(second).chain(keys).collect(),
+    let permits = options.permits.unwrap_or_default();
+    let wanted_permits = options.weight.unwrap_or(1);
+    let lock = |key: K| {
+        let (client, key) = (client.clone(), key.into_lock_key());
+        SingleLock { client, kind, key, mode, permits, wanted_permits }
     };
-    all.sort();
-    all.dedup();
-    Acquire::new(OneOrMany::Many(MultiLock::new(client, all.into_iter().map(lock))))
-}
-
-/// Sets how many permits each semaphore among the locks has, and how many are acquired of each.
-pub fn with_permits(
-    mut acquire: Acquire<OneOrMany>,
-    permits: Option<u32>,
-    weight: Option<u32>,
-) -> Acquire<OneOrMany> {
-    for lock in acquire.target.locks_mut() {
-        lock.permits = permits.unwrap_or(lock.permits);
-        lock.wanted_permits = weight.unwrap_or(lock.wanted_permits);
-    }
-    acquire
-}
-
-/// Gives an acquisition the name of the layer, the attribute or the rule that makes it. Observers see it,
-/// and [`LockClient::lock_order_inversions`] reports it instead of the place in the source.
-pub fn of_policy<T>(mut acquire: Acquire<T>, name: impl Into<LockName>) -> Acquire<T> {
-    let name = name.into();
-    acquire.options.site = CallSite::named(&name);
-    (acquire.options.name, acquire.options.by_policy) = (Some(name), true);
-    acquire
+    let mut keys = keys.into_iter();
+    let target = match (keys.next(), keys.next()) {
+        (Some(only), None) => OneOrMany::One(lock(only)),
+        (first, second) => {
+            let mut all: Vec<K> = first.into_iter().chain(second).chain(keys).collect();
+            all.sort();
+            all.dedup();
+            OneOrMany::Many(MultiLock::new(client, all.into_iter().map(lock)))
+        }
+    };
+    let wait = options.wait.unwrap_or(client.inner().settings.wait);
+    Acquire { target, scope, wait, options: options.options.clone() }
 }
 
 /// Leaves an acquisition out of the check of the lock order: for code that continues while the

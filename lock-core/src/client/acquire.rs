@@ -36,7 +36,7 @@ use crate::types::{AcquireError, AcquireOptions, CallSite, LockError};
 #[derive(Debug, Clone)]
 pub struct Acquire<T = SingleLock> {
     pub(crate) target: T,
-    scope: Option<Scope>,
+    pub(crate) scope: Option<Scope>,
     pub(crate) wait: Duration,
     pub(crate) options: AcquireOptions,
 }
@@ -103,7 +103,7 @@ impl<T: Lockable> Acquire<T> {
     /// # Ok(()) }
     /// ```
     pub fn hold_at_least(mut self, time: Duration) -> Self {
-        self.options.at_least = (!time.is_zero()).then_some(time);
+        self.options.set_hold_at_least(Some(time));
         self
     }
 

@@ -132,15 +132,6 @@ pub enum OneOrMany {
     Many(MultiLock),
 }
 
-impl OneOrMany {
-    pub(crate) fn locks_mut(&mut self) -> &mut [SingleLock] {
-        match self {
-            Self::One(lock) => slice::from_mut(lock),
-            Self::Many(locks) => &mut locks.members,
-        }
-    }
-}
-
 impl sealed::Sealed for OneOrMany {}
 
 impl Lockable for OneOrMany {

@@ -28,9 +28,10 @@ pub use observer::{
     GrantedEvent, LockEvent, LockObserver, LostEvent, ObservedLock, ReconnectedEvent, RefusedEvent,
     ReleasedEvent,
 };
+pub use options::AcquireOptions;
 pub(crate) use options::{
-    AcquireOptions, ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS,
-    check_hold_options, check_lease,
+    ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS, check_hold_options,
+    check_lease,
 };
 pub use statistics::{ClientStatistics, HotKey, RoundTrips};
 pub use ticket::HoldTicket;

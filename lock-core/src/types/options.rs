@@ -119,18 +119,24 @@ pub(crate) struct HoldOptions {
 /// The options of one acquisition.
 #[derive(Debug, Clone)]
 pub struct AcquireOptions {
-    pub(crate) lease: Option<Duration>,
-    pub(crate) renew: Option<bool>,
-    pub(crate) max_hold: Option<Duration>,
+    /// `None`: the client's.
+    pub lease: Option<Duration>,
+    /// `None`: renewed.
+    pub renew: Option<bool>,
+    /// `None`: no limit.
+    pub max_hold: Option<Duration>,
     /// How long the lock stays held at least, however early the work ends.
     pub(crate) at_least: Option<Duration>,
-    pub(crate) max_local_handoffs: Option<u32>,
-    pub(crate) max_shared_readers: Option<u32>,
+    /// `None`: the client's.
+    pub max_local_handoffs: Option<u32>,
+    /// `None`: the client's.
+    pub max_shared_readers: Option<u32>,
     /// `None`: the limit of the client.
-    pub(crate) max_waiters: Option<usize>,
-    pub(crate) fail_fast: bool,
+    pub max_waiters: Option<usize>,
+    /// Whether it is refused at once while the store is known not to answer.
+    pub fail_fast: bool,
     /// `None`: as the client does.
-    pub(crate) refuse_deadlock: Option<bool>,
+    pub refuse_deadlock: Option<bool>,
     pub(crate) name: Option<LockName>,
     /// Whether the name is that of a policy: of a layer, an attribute or a rule.
     pub(crate) by_policy: bool,
@@ -157,6 +163,19 @@ impl AcquireOptions {
             site,
             in_order: true,
         }
+    }
+
+    /// Those of a policy with this name. Observers see it, and
+    /// [`LockClient::lock_order_inversions`](crate::LockClient::lock_order_inversions) reports it instead of
+    /// the place in the source.
+    #[must_use]
+    pub fn of_policy(name: &LockName) -> Self {
+        Self { name: Some(name.clone()), by_policy: true, ..Self::at(CallSite::named(name)) }
+    }
+
+    /// A lock that stays held for no time outlasts nothing.
+    pub fn set_hold_at_least(&mut self, time: Option<Duration>) {
+        self.at_least = time.filter(|time| !time.is_zero());
     }
 
     /// The options of the hold of an outermost acquisition.

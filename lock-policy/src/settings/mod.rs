@@ -9,10 +9,7 @@ pub(crate) mod outcome;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use http::StatusCode;
-use lock_core::{
-    __private::{OneOrMany, with_permits},
-    Acquire,
-};
+use lock_core::__private::{AcquireOptions, PolicyOptions};
 
 pub use enums::{
     Enforce, HoldUntil, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Release, RequestBody,
@@ -113,36 +110,16 @@ impl LockSettings {
         }
     }
 
-    /// Applies the settings to an acquisition, and makes it fail fast while the store is down.
-    pub fn applied_to(&self, acquire: Acquire<OneOrMany>) -> Acquire<OneOrMany> {
-        let mut acquire = acquire.fail_fast(true);
-        if let Some(wait) = self.wait {
-            acquire = acquire.wait(wait);
-        }
-        if let Some(lease) = self.lease {
-            acquire = acquire.lease(lease);
-        }
-        if let Some(renew) = self.renew {
-            acquire = acquire.renew(renew);
-        }
-        if let Some(max_hold) = self.max_hold {
-            acquire = acquire.max_hold(max_hold);
-        }
-        if let Some(hold_at_least) = self.hold_at_least {
-            acquire = acquire.hold_at_least(hold_at_least);
-        }
-        if let Some(refuse_deadlock) = self.refuse_deadlock {
-            acquire = acquire.refuse_deadlock(refuse_deadlock);
-        }
-        if let Some(max_waiters) = self.max_waiters {
-            acquire = acquire.max_waiters(max_waiters);
-        }
-        if let Some(max_local_handoffs) = self.max_local_handoffs {
-            acquire = acquire.max_local_handoffs(max_local_handoffs);
-        }
-        if let Some(max_shared_readers) = self.max_shared_readers {
-            acquire = acquire.max_shared_readers(max_shared_readers);
-        }
-        with_permits(acquire, self.permits, self.weight)
+    /// Returns the options of the acquisitions of the policy with this name. They fail fast while the
+    /// store is down.
+    pub fn options(&self, name: &LockName) -> PolicyOptions {
+        let mut options = AcquireOptions::of_policy(name);
+        options.fail_fast = true;
+        (options.lease, options.renew, options.max_hold) = (self.lease, self.renew, self.max_hold);
+        options.set_hold_at_least(self.hold_at_least);
+        (options.refuse_deadlock, options.max_waiters) = (self.refuse_deadlock, self.max_waiters);
+        options.max_local_handoffs = self.max_local_handoffs;
+        options.max_shared_readers = self.max_shared_readers;
+        PolicyOptions { wait: self.wait, permits: self.permits, weight: self.weight, options }
     }
 }

@@ -1,12 +1,9 @@
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
-use lock_core::{
-    __private::{OneOrMany, Spec, lock_keys, of_policy},
-    Acquire, AcquireError, LockClient, LockError, LockKey, Mode, MultiGuard,
-};
+use lock_core::{__private::Spec, AcquireError, LockClient, LockError, LockKey, Mode, MultiGuard};
 use lock_policy::{
-    __private::{RequestKey, ShadowOutcome, kill_switch},
+    __private::{RequestKey, ShadowOutcome},
     Enforce, Outcome, Unlocked,
 };
 use tracing::Instrument;
@@ -39,7 +36,7 @@ use crate::{
 /// Dropping the future drops the body and releases the locks in the background.
 pub async fn run<F: Future>(
     client: &LockClient,
-    mut spec: Spec,
+    spec: Spec,
     body: F,
 ) -> Result<F::Output, LockError> {
     // Unboxed, the body would be stored in this future once for each branch, and functions are
@@ -52,8 +49,7 @@ pub async fn run<F: Future>(
     // The function returns an error for a lost lock: there is no answer that could be kept.
     policy.settings.on_lost = None;
     let policy = Arc::new(policy);
-    set(&mut spec, &policy, mode);
-    let enforce = kill_switch::in_force(&policy.name, policy.settings.enforce.unwrap_or_default());
+    let enforce = policy.enforce();
     let locks = FunctionLocks { client, context: &context, policy: &policy, mode };
     let keys = match keys(&spec) {
         Ok(keys) => keys,
@@ -81,8 +77,7 @@ pub async fn run<F: Future>(
         record::unlocked(&policy.name, mode, unlocked);
         (None, Some(unlocked))
     } else {
-        spec.keys = Ok(enforced.iter().map(|key| key.key.to_string()).collect());
-        (Some(locks.acquire(spec, is_request).await?), None)
+        (Some(locks.acquire(&enforced, is_request).await?), None)
     };
     let mut held =
         RequestHold::new(inside.clone(), Arc::clone(&policy), mode, guard, unlocked, shadow, None);
@@ -106,11 +101,19 @@ struct FunctionLocks<'a> {
 impl FunctionLocks<'_> {
     /// Acquires the locks, and records the wait and its outcome. Within a request the wait ends with
     /// the request's time, and a store that is known to be down is not waited for.
-    async fn acquire(&self, spec: Spec, in_request: bool) -> Result<MultiGuard, LockError> {
+    async fn acquire(
+        &self,
+        keys: &[RequestKey],
+        in_request: bool,
+    ) -> Result<MultiGuard, LockError> {
         let (policy, mode) = (self.policy, self.mode);
-        let acquire = spec.acquire(self.client)?.in_scope(&self.context.scope);
-        let acquire = of_policy(acquire, policy.name.clone());
-        let acquire = if in_request { self.limited(acquire) } else { acquire };
+        let keys = keys.iter().map(|key| key.key.clone());
+        let acquire = policy.acquire(self.client, &self.context.scope, mode, keys);
+        let acquire = if in_request {
+            WaitBudget::of(self.context.deadline, Duration::ZERO).limit(acquire)
+        } else {
+            acquire.fail_fast(false)
+        };
         let keys = policy.metric_keys();
         let acquired = pin!(acquire.acquire());
         let (granted, _) = record::wait(None, &policy.label(mode), keys, acquired).await;
@@ -122,12 +125,6 @@ impl FunctionLocks<'_> {
         Ok(guard)
     }
 
-    fn limited(&self, acquire: Acquire<OneOrMany>) -> Acquire<OneOrMany> {
-        let acquire = acquire.fail_fast(true);
-        let at_once = acquire.clone().wait(Duration::ZERO);
-        WaitBudget::of(self.context.deadline, Duration::ZERO).limit(acquire).unwrap_or(at_once)
-    }
-
     /// The measurement of the keys for which the lock is not enforced.
     fn shadow(&self, all: &[RequestKey], keys: Vec<LockKey>) -> Option<Shadow> {
         if keys.is_empty() {
@@ -137,9 +134,7 @@ impl FunctionLocks<'_> {
         let logged = LoggedRequest::begin(self.client, policy, self.mode, &keys, None, || {
             all.iter().any(|key| self.context.encloses(&key.key))
         });
-        let acquire = lock_keys(self.client, policy.kind, self.mode, keys);
-        let acquire = policy.settings.applied_to(acquire).in_scope(&self.context.scope);
-        let acquire = of_policy(acquire, policy.name.clone());
+        let acquire = policy.acquire(self.client, &self.context.scope, self.mode, keys);
         Some(Shadow::new(policy.name.clone(), acquire, logged))
     }
 
@@ -154,16 +149,6 @@ impl FunctionLocks<'_> {
             around: None,
         })
     }
-}
-
-/// Replaces the attribute's settings with those in force.
-fn set(spec: &mut Spec, policy: &Policy, mode: Mode) {
-    let settings = &policy.settings;
-    (spec.kind, spec.mode) = (policy.kind, mode);
-    (spec.wait, spec.lease) = (settings.wait, settings.lease);
-    (spec.max_hold, spec.renew) = (settings.max_hold, settings.renew);
-    spec.hold_at_least = settings.hold_at_least;
-    (spec.permits, spec.weight) = (settings.permits, settings.weight);
 }
 
 /// Returns the keys, unless a value is not a valid key.

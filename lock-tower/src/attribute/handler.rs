@@ -41,13 +41,22 @@ where
         let rejection = policy.reject(mode, no_client(&Caller::none()));
         return reject::answer(rejection, request).await.map(Body::from);
     };
-    let keys = match keys_of(&policy, mode, &context.caller, keys(&spec)) {
+    let enforce = policy.enforce();
+    let keys = match keys_of(&policy, mode, enforce, &context.caller, keys(&spec)) {
         Ok(keys) => keys,
         Err(rejection) => return reject::answer(rejection, request).await.map(Body::from),
     };
     let client = context.client.clone();
-    let pending =
-        PendingLocks { policy, client, keys, mode, path: None, slot: handle.slot, limited: None };
+    let pending = PendingLocks {
+        policy,
+        client,
+        keys,
+        mode,
+        enforce,
+        path: None,
+        slot: handle.slot,
+        limited: None,
+    };
     let answer = match pending.enter(&context).await {
         Ok((mut held, inside)) => {
             let span = held.span();

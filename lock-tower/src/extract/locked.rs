@@ -158,7 +158,7 @@ impl Locked {
         }
         // A request that has ended has no lock to keep.
         self.views().iter().try_for_each(LockView::ensure_held)?;
-        let guard = reacquire.acquire().acquire().await?;
+        let guard = reacquire.acquire(&self.entry().views).acquire().await?;
         // If the hold ended meanwhile, the guard belongs to a new hold: refuse it.
         self.views().iter().try_for_each(LockView::ensure_held)?;
         Ok(guard)

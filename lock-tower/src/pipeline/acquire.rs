@@ -1,12 +1,9 @@
 //! Acquires a request's locks, or applies what its policy has instead.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use lock_core::{LockKey, MultiGuard};
-use lock_policy::{
-    __private::{ShadowOutcome, kill_switch},
-    Enforce, Unlocked,
-};
+use lock_policy::{__private::ShadowOutcome, Enforce, Unlocked};
 
 use super::{
     pending_locks::PendingLocks,
@@ -24,6 +21,7 @@ use crate::{
         context::{Enclosing, RequestContext},
         lock_slot::{Reacquire, SlotEntry},
         principal_limit::{LimitPermit, LimitedPrincipal},
+        wait_budget::WaitBudget,
     },
     telemetry::record,
 };
@@ -39,16 +37,19 @@ impl PendingLocks {
         mut self,
         context: &RequestContext,
     ) -> Result<(RequestHold, RequestContext), Rejection> {
-        let configured = self.policy.settings.enforce.unwrap_or_default();
-        let enforce = kill_switch::in_force(&self.policy.name, configured);
         let limited = self.limited.take();
-        let EnforcementSplit { enforced, shadowed } = split(enforce, &self.keys);
-        let shadow = self.shadow(context, enforce, shadowed);
+        let (enforced, shadow) = match self.enforce {
+            Enforce::On => (Cow::Borrowed(&*self.keys), None),
+            enforce => {
+                let EnforcementSplit { enforced, shadowed } = split(enforce, &self.keys);
+                (enforced, self.shadow(context, shadowed))
+            }
+        };
         let counted = self.count(context, limited, enforced.len())?;
         let granted = if !enforced.is_empty() {
             store_down::acquire(&self, context, &enforced).await?
         } else {
-            let unlocked = match enforce {
+            let unlocked = match self.enforce {
                 _ if self.keys.is_empty() => Unlocked::NoKey,
                 Enforce::Off => Unlocked::Off,
                 _ => Unlocked::Shadow,
@@ -66,7 +67,6 @@ impl PendingLocks {
                 client: self.client.clone(),
                 scope: context.scope.clone(),
                 mode: self.mode,
-                keys: enforced.iter().map(|key| key.key.clone()).collect(),
             }),
         });
         // An attribute's extractors run before its lock, so a `Fence` may have been requested
@@ -110,15 +110,10 @@ impl PendingLocks {
     }
 
     /// Creates the measurement of the keys for which the lock is not enforced.
-    fn shadow(
-        &self,
-        context: &RequestContext,
-        enforce: Enforce,
-        keys: Vec<LockKey>,
-    ) -> Option<Shadow> {
+    fn shadow(&self, context: &RequestContext, keys: Vec<LockKey>) -> Option<Shadow> {
         let name = &self.policy.name;
         if keys.is_empty() {
-            if enforce == Enforce::Shadow && !self.keys.is_empty() {
+            if self.enforce == Enforce::Shadow && !self.keys.is_empty() {
                 record::shadow(name, ShadowOutcome::NotMeasured);
             }
             return None;
@@ -128,11 +123,12 @@ impl PendingLocks {
             LoggedRequest::begin(&self.client, &self.policy, self.mode, &keys, path, || {
                 self.keys.iter().any(|key| context.encloses(&key.key))
             });
-        let acquire = self.policy.acquire(&self.client, &context.scope, self.mode, keys);
-        let acquire = self.wait_budget(context).limit(acquire);
-        if acquire.is_none() {
+        let budget = self.wait_budget(context);
+        if budget == WaitBudget::None {
             record::shadow(name, ShadowOutcome::Refuse);
+            return None;
         }
-        Some(Shadow::new(name.clone(), acquire?, logged))
+        let acquire = self.policy.acquire(&self.client, &context.scope, self.mode, keys);
+        Some(Shadow::new(name.clone(), budget.limit(acquire), logged))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lock_core::Mode;
 use lock_policy::{
-    __private::{RequestKey, ShadowOutcome, kill_switch},
+    __private::{RequestKey, ShadowOutcome},
     Enforce, KeyRejection,
 };
 
@@ -21,6 +21,7 @@ use crate::{
 pub(crate) fn keys_of(
     policy: &Arc<Policy>,
     mode: Mode,
+    enforce: Enforce,
     caller: &Arc<Caller>,
     keys: Result<Vec<RequestKey>, KeyRejection>,
 ) -> Result<Vec<RequestKey>, Rejection> {
@@ -28,8 +29,6 @@ pub(crate) fn keys_of(
         Ok(keys) => return Ok(keys),
         Err(bad) => bad,
     };
-    let configured = policy.settings.enforce.unwrap_or_default();
-    let enforce = kill_switch::in_force(&policy.name, configured);
     if !lets_keyless_pass(enforce) {
         return Err(policy.reject(mode, Rejection::key_rejected(caller, bad)));
     }

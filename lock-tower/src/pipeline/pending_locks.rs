@@ -3,7 +3,7 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use lock_core::{AcquireError, LockClient, LockKey, Mode, MultiGuard};
-use lock_policy::__private::RequestKey;
+use lock_policy::{__private::RequestKey, Enforce};
 
 use super::conflict;
 use crate::{
@@ -23,6 +23,8 @@ pub(crate) struct PendingLocks {
     /// The keys. Empty if the request lacks its key and the policy allows that.
     pub(crate) keys: Vec<RequestKey>,
     pub(crate) mode: Mode,
+    /// For which keys the locks are enforced.
+    pub(crate) enforce: Enforce,
     /// The request's path, if the shadow log may need it.
     pub(crate) path: Option<String>,
     pub(crate) slot: LockSlot,
@@ -38,11 +40,13 @@ impl PendingLocks {
         context: &RequestContext,
         keys: &[RequestKey],
     ) -> Result<Result<MultiGuard, (AcquireError, Duration)>, Rejection> {
+        let budget = self.wait_budget(context);
+        if budget == WaitBudget::None {
+            return Err(self.too_late(context));
+        }
         let keys = keys.iter().map(|key| key.key.clone());
         let acquire = self.policy.acquire(client, &context.scope, self.mode, keys);
-        let Some(acquire) = self.wait_budget(context).limit(acquire) else {
-            return Err(self.too_late(context));
-        };
+        let acquire = budget.limit(acquire);
         let label = self.policy.label(self.mode);
         let acquired = pin!(acquire.acquire());
         let keys = self.policy.metric_keys();

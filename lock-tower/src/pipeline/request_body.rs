@@ -24,7 +24,7 @@ mod with_axum {
     use http_body::Body as _;
     use http_body_util::{BodyExt, Full, LengthLimitError};
     use lock_core::Mode;
-    use lock_policy::{__private::kill_switch, Enforce, Outcome, RequestBody};
+    use lock_policy::{Enforce, Outcome, RequestBody};
     use tokio::time::{Instant, timeout_at};
 
     use super::ReadBody;
@@ -72,9 +72,7 @@ mod with_axum {
 
     /// Whether the lock may count for this request: the kill switch leaves a request as it is.
     fn is_enforced(pending: &PendingLocks) -> bool {
-        let configured = pending.policy.settings.enforce.unwrap_or_default();
-        let enforce = kill_switch::in_force(&pending.policy.name, configured);
-        !matches!(enforce, Enforce::Off | Enforce::Shadow)
+        !matches!(pending.enforce, Enforce::Off | Enforce::Shadow)
     }
 
     async fn all_of(

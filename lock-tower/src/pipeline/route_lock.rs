@@ -5,8 +5,8 @@ use std::sync::Arc;
 use http::{HeaderName, request::Parts};
 use lock_core::{LockClient, Mode};
 use lock_policy::{
-    __private::{RequestKey, kill_switch},
-    KeyRejection, KeyValues, LockMode, OnMissingKey, Outcome, RequestBody,
+    __private::RequestKey, Enforce, KeyRejection, KeyValues, LockMode, OnMissingKey, Outcome,
+    RequestBody,
 };
 
 #[cfg(feature = "utoipa")]
@@ -14,7 +14,7 @@ use crate::outcome::caller::Caller;
 #[cfg(feature = "utoipa")]
 use http::Method;
 #[cfg(feature = "utoipa")]
-use lock_policy::{Enforce, OnLost, OnStoreDown};
+use lock_policy::{OnLost, OnStoreDown};
 
 use super::{missing_key, pending_locks::PendingLocks};
 use crate::{
@@ -81,9 +81,8 @@ impl RouteLock {
     ) -> Result<PendingLocks, Rejection> {
         let mode = self.mode.on(self.policy.kind, &parts.method);
         let keys = keys.or_else(|bad| self.without_key(bad));
-        let keys = missing_key::keys_of(&self.policy, mode, &context.caller, keys)?;
-        let configured = self.policy.settings.enforce.unwrap_or_default();
-        let enforce = kill_switch::in_force(&self.policy.name, configured);
+        let enforce = self.policy.enforce();
+        let keys = missing_key::keys_of(&self.policy, mode, enforce, &context.caller, keys)?;
         let permits = self.permits.as_ref().and_then(|permits| permits.of(parts));
         Ok(PendingLocks {
             policy: match permits {
@@ -93,7 +92,11 @@ impl RouteLock {
             client: self.client.clone(),
             keys,
             mode,
-            path: shadow_log::path_of(parts, enforce),
+            enforce,
+            path: match enforce {
+                Enforce::On => None,
+                _ => shadow_log::path_of(parts, enforce),
+            },
             slot: LockSlot::default(),
             limited: self.limit.as_ref().and_then(|limit| limit.of(parts)),
         })

@@ -3,7 +3,7 @@ use std::sync::{
     atomic::{AtomicU8, Ordering},
 };
 
-use lock_core::{__private::OneOrMany, Acquire, Kind, LockClient, LockKey, LockView, Mode, Scope};
+use lock_core::{__private::OneOrMany, Acquire, Kind, LockClient, LockView, Mode, Scope};
 use lock_policy::{__private::LockName, Outcome, Unlocked};
 
 use crate::settings::policy::Policy;
@@ -47,12 +47,13 @@ pub(crate) struct Reacquire {
     pub(crate) client: LockClient,
     pub(crate) scope: Scope,
     pub(crate) mode: Mode,
-    pub(crate) keys: Vec<LockKey>,
 }
 
 impl Reacquire {
-    pub(crate) fn acquire(&self) -> Acquire<OneOrMany> {
-        self.policy.acquire(&self.client, &self.scope, self.mode, self.keys.iter().cloned())
+    /// Returns the acquisition of the locks that these views are of.
+    pub(crate) fn acquire(&self, views: &[LockView]) -> Acquire<OneOrMany> {
+        let keys = views.iter().map(|view| view.key().clone());
+        self.policy.acquire(&self.client, &self.scope, self.mode, keys)
     }
 }
 

@@ -30,12 +30,12 @@ impl WaitBudget {
         }
     }
 
-    /// Limits an acquisition's wait; `None` if it must not begin.
-    pub(crate) fn limit(self, acquire: Acquire<OneOrMany>) -> Option<Acquire<OneOrMany>> {
+    /// Limits an acquisition's wait. Without time it does not wait.
+    pub(crate) fn limit(self, acquire: Acquire<OneOrMany>) -> Acquire<OneOrMany> {
         match self {
-            Self::Unlimited => Some(acquire),
-            Self::AtMost(left) => Some(wait_at_most(acquire, left)),
-            Self::None => None,
+            Self::Unlimited => acquire,
+            Self::AtMost(left) => wait_at_most(acquire, left),
+            Self::None => acquire.wait(Duration::ZERO),
         }
     }
 }

@@ -1,14 +1,18 @@
 //! The policy of one lock: its name, kind, settings and answers.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use lock_core::{
-    __private::{OneOrMany, lock_keys, of_policy},
+    __private::{self, OneOrMany, PolicyOptions},
     Acquire, Kind, LockClient, LockKey, Mode, Scope,
 };
 use lock_policy::{
-    __private::{LockName, LockSettings},
-    Outcome,
+    __private::{LockName, LockSettings, kill_switch},
+    Enforce, Outcome,
 };
 
 use super::waiting_bodies::WaitingBodies;
@@ -29,6 +33,7 @@ pub(crate) struct Policy {
     pub(crate) settings: LockSettings,
     pub(crate) fallbacks: BTreeMap<Outcome, Fallback>,
     pub(crate) holds: Arc<HoldTimes>,
+    pub(crate) options: MadeOnce<PolicyOptions>,
     /// The bodies that requests wait with; `None` where extractors have read them.
     #[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "only Axum's bodies are read"))]
     pub(crate) bodies: Option<WaitingBodies>,
@@ -42,6 +47,7 @@ impl Policy {
             settings: LockSettings::default(),
             fallbacks: BTreeMap::new(),
             holds: Arc::default(),
+            options: MadeOnce::default(),
             bodies: None,
         }
     }
@@ -54,8 +60,13 @@ impl Policy {
         mode: Mode,
         keys: impl IntoIterator<Item = LockKey>,
     ) -> Acquire<OneOrMany> {
-        let acquire = lock_keys(client, self.kind, mode, keys);
-        of_policy(self.settings.applied_to(acquire).in_scope(scope), self.name.clone())
+        let options = self.options.0.get_or_init(|| self.settings.options(&self.name));
+        __private::acquire(client, keys, (self.kind, mode), options, Some(scope.clone()))
+    }
+
+    /// Returns for which requests the lock is enforced at this moment: the kill switch may turn it off.
+    pub(crate) fn enforce(&self) -> Enforce {
+        kill_switch::in_force(&self.name, self.settings.enforce.unwrap_or_default())
     }
 
     /// Returns the lock's description for logs, metrics and answers.
@@ -83,6 +94,7 @@ impl Policy {
     /// Gives the lock another name, under which nothing is observed yet.
     pub(crate) fn rename(&mut self, name: LockName) {
         self.name = name;
+        self.options = MadeOnce::default();
         self.holds = Arc::default();
     }
 
@@ -96,6 +108,22 @@ impl Policy {
             fallback: self.fallbacks.get(&outcome).cloned(),
         };
         Rejection { lock: Some(Box::new(lock)), ..rejection }
+    }
+}
+
+/// A value that is made from the policy when it is first needed. A copy of the policy makes its own, since it
+/// is copied to be changed.
+pub(crate) struct MadeOnce<T>(OnceLock<T>);
+
+impl<T> Default for MadeOnce<T> {
+    fn default() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+impl<T> Clone for MadeOnce<T> {
+    fn clone(&self) -> Self {
+        Self::default()
     }
 }
 
