@@ -18,6 +18,8 @@ use super::{
     reader::Reader,
 };
 
+/// As users of lock-tower know this crate: their filters name it.
+const TARGET: &str = "lock_tower::admin";
 /// A form cannot send a header of its own, and a script of another site only with a permission that is
 /// never given.
 const HEADER: &str = "x-lock-admin";
@@ -70,7 +72,7 @@ pub(crate) async fn release(
         reader.access.check(&AdminRequest { parts: &parts, key: &command.key, action })?;
     if let Some(operator) = operator {
         // The key is named, because an audit needs it, and the service has set this up.
-        tracing::info!(?operator, ?action, key = ?command.key, "an operator acts on a lock");
+        tracing::info!(target: TARGET, ?operator, ?action, key = ?command.key, "an operator acts on a lock");
     }
     let done = carry_out(&reader, &command).await;
     // Also when it is not known whether it was executed.
@@ -84,7 +86,7 @@ async fn carry_out(reader: &Reader, command: &Command) -> Result<Json<Value>, Re
         Action::Request => {
             let requested = locks.request_release(key).await;
             let requested = requested.map_err(|why| Refusal::not_read(&why, Format::Json))?;
-            tracing::debug!(lock.key = key, requested, "an operator requested a release");
+            tracing::debug!(target: TARGET, { lock.key = key, requested }, "an operator requested a release");
             Ok(Json(json!({ "key": key, "action": "request", "requested": requested })))
         }
         Action::Force => {
@@ -92,8 +94,8 @@ async fn carry_out(reader: &Reader, command: &Command) -> Result<Json<Value>, Re
                 Refusal::not_read(&why, Format::Json)
                     .with_note("; it may have been done: inspect the lock before you repeat it")
             })?;
-            tracing::warn!(was_held = forced.was_held, "an operator took a lock away");
-            tracing::debug!(lock.key = key, "the lock that was taken away");
+            tracing::warn!(target: TARGET, was_held = forced.was_held, "an operator took a lock away");
+            tracing::debug!(target: TARGET, { lock.key = key }, "the lock that was taken away");
             Ok(Json(json!({
                 "key": key,
                 "action": "force",

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use lock_tower::SqlPlaceholders;
+use lock_tower::fence::SqlPlaceholders;
 use sqlx::{Database, Encode, Error, Type};
 
 /// A database in which a row can be claimed. Other crates cannot implement it.
@@ -93,7 +93,7 @@ fenced!("mysql", sqlx::MySql, Question, true, |sql: String| sql.replace('"', "`"
 
 #[cfg(all(test, feature = "mysql"))]
 mod tests {
-    use lock_tower::{FencedTable, InvalidName};
+    use lock_tower::{FencedTable, fence::InvalidName};
 
     use super::*;
 

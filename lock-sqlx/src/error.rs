@@ -1,4 +1,7 @@
-use lock_tower::{EnsureError, InvalidName, Lost};
+use lock_tower::{
+    errors::{EnsureError, Lost},
+    fence::InvalidName,
+};
 use thiserror::Error;
 
 /// Why a transaction under a lock was not committed, or why that is not known.

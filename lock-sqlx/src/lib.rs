@@ -8,7 +8,7 @@
 //! 1. The first statement *claims* the row with the lock's fencing token, and refuses a holder that is
 //!    late: [`TransactionError::Stale`]. The rule and its reason are those of [`FencedTable`].
 //! 2. The work runs in the transaction, for as long as the lock is held: see
-//!    [`LockView::protect`](lock_tower::LockView::protect).
+//!    [`LockView::protect`](lock_tower::locks::LockView::protect).
 //! 3. Before COMMIT the lock must be good for [`COMMIT_MARGIN`] more, by a renewal if need be.
 //!    Otherwise the transaction is rolled back: [`TransactionError::Lock`].
 //!
@@ -95,5 +95,5 @@ mod transaction;
 pub use claimed_row::ClaimedRow;
 pub use database::FencedDatabase;
 pub use error::TransactionError;
-pub use lock_tower::{FencedTable, InvalidName};
+pub use lock_tower::{FencedTable, fence::InvalidName};
 pub use transaction::{COMMIT_MARGIN, FencedTransaction, Holder, claim};

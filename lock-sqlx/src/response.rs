@@ -4,7 +4,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use lock_tower::{Outcome, default_answer};
+use lock_tower::{Outcome, request_lock::default_answer};
 
 use crate::TransactionError;
 

@@ -1,6 +1,8 @@
 use std::{convert::Infallible, future::Future, time::Duration};
 
-use lock_tower::{FencedTable, FencingToken, InvalidName, LockGuard, LockView, Locked, Mode};
+use lock_tower::{
+    FencedTable, FencingToken, LockGuard, Locked, Mode, fence::InvalidName, locks::LockView,
+};
 use sqlx::{Encode, Pool, Transaction, Type};
 
 use crate::{ClaimedRow, FencedDatabase, TransactionError};

@@ -107,17 +107,17 @@ mod attribute_examples {}
 mod enforcement;
 mod extract;
 mod fenced_table;
-mod key;
+mod lock_settings;
 mod outcome;
 mod pipeline;
 #[cfg(feature = "policy")]
 pub mod policies;
 mod request;
+mod request_key;
 pub mod request_lock;
 pub mod request_scope;
 #[cfg(feature = "timeout")]
-mod request_timeout;
-mod settings;
+pub mod request_timeout;
 mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -130,55 +130,88 @@ pub mod __private;
 
 #[cfg(feature = "axum")]
 pub use extract::fence::Fence;
-#[cfg(feature = "axum")]
-pub use extract::fence_store::{FenceStore, MemoryFences};
-#[cfg(feature = "axum")]
-pub use extract::fence_trust::FenceTrust;
-#[cfg(feature = "axum")]
-pub use extract::incoming_fence::{IncomingFence, IncomingFenceError, LOCK_FENCE};
 pub use extract::locked::Locked;
-pub use fenced_table::{Claimed, FencedTable, InvalidName, SqlPlaceholders};
-#[cfg(any(feature = "redis", feature = "zookeeper"))]
-pub use lock_core::ConnectError;
-#[cfg(feature = "redis")]
-pub use lock_core::Tls;
-pub use lock_core::store;
+pub use fenced_table::FencedTable;
 pub use lock_core::{
-    Acquire, AcquireError, Busy, BusyHolder, ClientInfo, ClientStatistics, Deadlock,
-    DowngradeError, EnsureError, FencingToken, ForcedRelease, GrantedEvent, Health, HoldTicket,
-    HolderInfo, HotKey, InspectError, Inspection, IntoLockKey, InvalidOptions, InvalidTicket,
-    KeyError, KeyList, KeyPage, Kind, LeaseState, LockClient, LockClientBuilder, LockError,
-    LockEvent, LockGuard, LockKey, LockObserver, LockOrderInversion, LockView, Lockable, Lost,
-    LostCause, LostEvent, LostSignal, Member, MemoryStore, Mode, MultiGuard, MultiLock,
-    ObservedLock, Overloaded, ParkError, PermitGuard, RecentEvents, ReconnectedEvent, RedLock,
-    RedLockGuard, RedLockTarget, RefusedEvent, ReleaseError, ReleasedEvent, ResumeError,
-    RoundTrips, Scope, Semaphore, ShutdownError, SingleLock, Unavailable, UnknownKind, Unsupported,
-    UpgradeError, ValueError, WaiterInfo, WorkInfo, WorkOrigin, WrongKind,
+    AcquireError, FencingToken, Kind, LockClient, LockClientBuilder, LockError, LockGuard, LockKey,
+    MemoryStore, Mode, Scope, store,
 };
-pub use lock_key::{
-    KeyPart, KeyWriter, MAX_KEY_BYTES, Placeholder, PlaceholderType, RenderError, Template,
-    TemplateError,
-};
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+pub use lock_core::{ConnectError, Tls};
 #[cfg(feature = "macros")]
 pub use lock_macros::distributed_lock;
-pub use lock_policy::{
-    Enforce, HoldUntil, KeyRejection, KeyTemplateError, KeyValues, LockMode, OnDisconnect, OnLost,
-    OnMissingKey, OnStoreDown, Outcome, Release, RequestBody, Unlocked,
-};
+pub use lock_policy::{Enforce, KeyTemplateError, OnMissingKey, OnStoreDown, Outcome};
 #[cfg(feature = "tonic")]
 pub use outcome::grpc;
 #[cfg(feature = "utoipa")]
 pub use outcome::openapi;
-pub use outcome::rejected_request::RejectedRequest;
-pub use pipeline::body::LockBody;
-pub use pipeline::reject::default_answer;
-pub use request::deadline::RequestDeadline;
-pub use request::principal_limit::PrincipalLimit;
-pub use request_lock::{RequestLock, RequestLockLayer};
-pub use request_scope::{RequestScope, RequestScopeLayer};
+pub use request::{deadline::RequestDeadline, principal_limit::PrincipalLimit};
+pub use request_lock::RequestLockLayer;
+pub use request_scope::RequestScopeLayer;
 #[cfg(feature = "timeout")]
-pub use request_timeout::{RequestTimeout, RequestTimeoutLayer};
+pub use request_timeout::RequestTimeoutLayer;
 pub use telemetry::metrics;
+
+pub mod locks {
+    //! Locks outside HTTP: acquisitions, guards, several locks, permits, a majority of servers.
+
+    pub use lock_core::{
+        Acquire, HoldTicket, LeaseState, LockView, Lockable, LostSignal, Member, MultiGuard,
+        MultiLock, PermitGuard, RedLock, RedLockGuard, RedLockTarget, Semaphore, SingleLock,
+    };
+}
+
+pub mod errors {
+    //! What can go wrong, and what may be assumed about the lock then.
+
+    pub use lock_core::{
+        Busy, BusyHolder, Deadlock, DowngradeError, EnsureError, InspectError, InvalidOptions,
+        InvalidTicket, KeyError, Lost, LostCause, Overloaded, ParkError, ReleaseError, ResumeError,
+        ShutdownError, Unavailable, UnknownKind, Unsupported, UpgradeError, WrongKind,
+    };
+}
+
+pub mod observe {
+    //! Live locks, their holders and waiters, counts of a client, and events.
+
+    pub use lock_core::{
+        ClientInfo, ClientStatistics, ForcedRelease, GrantedEvent, Health, HolderInfo, HotKey,
+        Inspection, KeyList, KeyPage, LockEvent, LockObserver, LockOrderInversion, LostEvent,
+        ObservedLock, RecentEvents, ReconnectedEvent, RefusedEvent, ReleasedEvent, RoundTrips,
+        WaiterInfo, WorkInfo, WorkOrigin,
+    };
+}
+
+pub mod fence {
+    //! Fencing tokens at resources: SQL that claims a row, and tokens between services.
+
+    #[cfg(feature = "axum")]
+    pub use crate::extract::{
+        fence_store::{FenceStore, MemoryFences},
+        fence_trust::FenceTrust,
+        incoming_fence::{IncomingFence, IncomingFenceError, LOCK_FENCE},
+    };
+    pub use crate::fenced_table::{Claimed, InvalidName, SqlPlaceholders};
+}
+
+pub mod settings {
+    //! Settings of a request's lock, as a layer, an attribute and a policy file have them.
+
+    pub use lock_policy::{
+        HoldUntil, LockMode, OnDisconnect, OnLost, Release, RequestBody, Unlocked,
+    };
+}
+
+pub mod key {
+    //! Keys, their templates, and the values of a request in them.
+
+    pub use lock_core::{IntoLockKey, ValueError};
+    pub use lock_key::{
+        KeyPart, KeyWriter, MAX_KEY_BYTES, Placeholder, PlaceholderType, RenderError, Template,
+        TemplateError,
+    };
+    pub use lock_policy::{KeyRejection, KeyValues};
+}
 
 #[cfg(feature = "policy")]
 pub mod policy_file {

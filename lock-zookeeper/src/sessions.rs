@@ -120,7 +120,7 @@ impl Sessions {
         let mut state = states.peek_state();
         loop {
             if state.is_terminated() {
-                tracing::warn!(state = %state, "the session with ZooKeeper has ended; all its locks are lost");
+                tracing::warn!(target: "lock_core::zookeeper", state = %state, "the session with ZooKeeper has ended; all its locks are lost");
                 let silent = Some((Instant::now(), format!("the session has ended: {state}")));
                 self.current.send_replace(Current { session: None, silent });
                 return;

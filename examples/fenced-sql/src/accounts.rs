@@ -1,4 +1,4 @@
-use lock_tower::{Claimed, FencedTable, FencingToken};
+use lock_tower::{FencedTable, FencingToken, fence::Claimed};
 use sqlx::{
     AnyPool, Row,
     any::{AnyPoolOptions, install_default_drivers},

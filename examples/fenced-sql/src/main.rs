@@ -10,7 +10,7 @@
 use std::env;
 
 use fenced_sql::{Accounts, Claim};
-use lock_tower::{Claimed, LockClient, LockGuard, MemoryStore};
+use lock_tower::{LockClient, LockGuard, MemoryStore, fence::Claimed};
 
 const ADA: i64 = 7;
 

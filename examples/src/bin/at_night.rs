@@ -4,7 +4,7 @@
 
 use std::{env, time::Duration};
 
-use lock_tower::{Inspection, LockClient};
+use lock_tower::{LockClient, observe::Inspection};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {

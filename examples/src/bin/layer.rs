@@ -10,7 +10,9 @@ use axum::{
     routing::{get, post},
 };
 use lock_tower::{
-    KeyRejection, KeyWriter, LockClient, LockMode, Locked, PlaceholderType, RequestLockLayer,
+    LockClient, Locked, RequestLockLayer,
+    key::{KeyRejection, KeyWriter, PlaceholderType},
+    settings::LockMode,
 };
 use tokio::time::sleep;
 use tower::ServiceExt;

@@ -1,7 +1,7 @@
 use std::{thread, time::Duration};
 
 use lock_sqlx::{FencedTable, FencedTransaction, TransactionError};
-use lock_tower::{EnsureError, FencingToken, LockClient, LockGuard, MemoryStore};
+use lock_tower::{FencingToken, LockClient, LockGuard, MemoryStore, errors::EnsureError};
 
 use super::{Pool, start};
 

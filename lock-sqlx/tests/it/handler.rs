@@ -9,7 +9,7 @@ use axum::{
 };
 use http_body_util::BodyExt;
 use lock_sqlx::{FencedTransaction, TransactionError};
-use lock_tower::{Enforce, LockClient, LockMode, Locked, RequestLockLayer};
+use lock_tower::{Enforce, LockClient, Locked, RequestLockLayer, settings::LockMode};
 use sqlx::SqlitePool;
 use tower::ServiceExt;
 

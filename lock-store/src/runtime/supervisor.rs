@@ -105,7 +105,7 @@ impl Tasks {
 
 async fn supervise<F: Future<Output = ()>>(task: impl Fn() -> F, ends_early: DropGuard) {
     while AssertUnwindSafe(task()).catch_unwind().await.is_err() {
-        tracing::error!("BUG: a background task of the lock client panicked; it starts again");
+        tracing::error!(target: "lock_core::runtime", "BUG: a background task of the lock client panicked; it starts again");
         tokio::time::sleep(PAUSE).await;
     }
     // The task returned, so its runtime has not ended: do not report that.

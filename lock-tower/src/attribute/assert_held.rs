@@ -25,7 +25,7 @@ use crate::request::context::RequestContext;
 ///
 /// The check uses the state of this process and costs no round trip; only the fencing token shows
 /// whether the store agrees. Where a policy lets requests run [without their
-/// lock](crate::Unlocked), in shadow mode for example, the check passes: the policy has decided,
+/// lock](crate::settings::Unlocked), in shadow mode for example, the check passes: the policy has decided,
 /// not the code.
 ///
 /// A spawned task does not inherit its parent's scope, so the check panics there.

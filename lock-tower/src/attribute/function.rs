@@ -15,12 +15,12 @@ use crate::{
         shadow_log::LoggedRequest,
         split::{EnforcementSplit, lets_keyless_pass, split},
     },
+    lock_settings::policy::Policy,
     pipeline::{request_hold::RequestHold, serve::run_under_lock},
     request::{
         context::{Enclosing, RequestContext},
         wait_budget::WaitBudget,
     },
-    settings::policy::Policy,
     telemetry::record,
 };
 

@@ -6,11 +6,11 @@ use lock_core::{__private::Spec, Mode};
 use lock_policy::__private::{LockName, LockSettings};
 
 use crate::{
-    outcome::hold_time,
-    settings::{
+    lock_settings::{
         attribute_rules::{self, AttributeRules},
         policy::Policy,
     },
+    outcome::hold_time,
     telemetry::metrics,
 };
 

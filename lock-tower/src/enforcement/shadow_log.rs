@@ -15,7 +15,7 @@ use lock_policy::Enforce;
 use tokio::time::Instant;
 use tracing::{Level, level_filters::LevelFilter};
 
-use crate::settings::policy::Policy;
+use crate::lock_settings::policy::Policy;
 
 const TARGET: &str = "lock_tower::shadow";
 

@@ -44,7 +44,7 @@ use crate::{
 /// A handler with this extractor is not called, and the answer is 500 `lock-misconfigured`, when
 /// there is no lock around it, or a lock on several keys: each of these has its own
 /// [token](crate::Locked::fencing_token_of). While the policy lets the request run [without its
-/// lock](crate::Unlocked), there is no token either: the answer is 503 `lock-unavailable` if the
+/// lock](crate::settings::Unlocked), there is no token either: the answer is 503 `lock-unavailable` if the
 /// lock store does not respond, otherwise 500.
 ///
 /// `Option<Fence>` is `None` where there is no lock, and is still refused under several keys. (An

@@ -12,7 +12,7 @@ use lock_core::FencingToken;
 const MOST_AHEAD: Duration = Duration::from_secs(60 * 60);
 
 /// Which requests may name a fencing token: an axum `Extension` around the routes that extract
-/// [`IncomingFence`](crate::IncomingFence), which refuses every request without it.
+/// [`IncomingFence`](crate::fence::IncomingFence), which refuses every request without it.
 ///
 /// There is no default, because a client that may name any number could lock out all later holders of a
 /// resource by a great one. Trust the services that hold the locks, and no one else.
@@ -21,7 +21,7 @@ const MOST_AHEAD: Duration = Duration::from_secs(60 * 60);
 ///
 /// ```
 /// use axum::{Extension, Router, http::request::Parts};
-/// use lock_tower::FenceTrust;
+/// use lock_tower::fence::FenceTrust;
 ///
 /// /// Inserted by the middleware that authenticates requests.
 /// #[derive(Clone)]

@@ -19,7 +19,7 @@ use crate::pipeline::serve::FENCE;
 ///
 /// ```
 /// use http::Request;
-/// use lock_tower::{LOCK_FENCE, LockGuard};
+/// use lock_tower::{fence::LOCK_FENCE, LockGuard};
 ///
 /// fn to_the_warehouse(lock: &LockGuard) -> http::Result<Request<()>> {
 ///     Request::put("http://warehouse/orders/7").header(LOCK_FENCE, lock.fencing_token().get()).body(())
@@ -40,7 +40,7 @@ pub const LOCK_FENCE: HeaderName = FENCE;
 ///
 /// ```
 /// use axum::{Extension, Router, extract::{Path, State}, http::request::Parts, routing::put};
-/// use lock_tower::{FenceTrust, IncomingFence, IncomingFenceError, MemoryFences};
+/// use lock_tower::fence::{FenceTrust, IncomingFence, IncomingFenceError, MemoryFences};
 ///
 /// async fn ship(
 ///     fence: IncomingFence,

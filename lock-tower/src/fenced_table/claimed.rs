@@ -1,7 +1,7 @@
 /// The result of a statement of a [`FencedTable`](crate::FencedTable).
 ///
 /// ```
-/// use lock_tower::Claimed;
+/// use lock_tower::fence::Claimed;
 ///
 /// # let rows_affected = 0;
 /// if Claimed::by(rows_affected) == Claimed::Stale {

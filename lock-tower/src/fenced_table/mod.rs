@@ -33,7 +33,7 @@ use identifier::{column, table};
 ///     orders.guarded_update_sql(&["state", "total"])?,
 ///     r#"UPDATE "orders" SET "state" = $1, "total" = $2 WHERE "id" = $3 AND "fence" = $4"#
 /// );
-/// # Ok::<(), lock_tower::InvalidName>(())
+/// # Ok::<(), lock_tower::fence::InvalidName>(())
 /// ```
 ///
 /// # The rule

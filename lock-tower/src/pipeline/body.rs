@@ -16,7 +16,7 @@ use super::request_hold::RequestHold;
 
 pin_project! {
     /// The body of an answer: the inner service's, during which the lock may still be held
-    /// ([`HoldUntil::Body`](crate::HoldUntil::Body)), or one of this crate's own.
+    /// ([`HoldUntil::Body`](crate::settings::HoldUntil::Body)), or one of this crate's own.
     ///
     /// Frames, trailers and the size are forwarded unchanged. While the lock is held, the stream is
     /// polled in the request's [`Scope`](crate::Scope), as the handler was. The lock is released

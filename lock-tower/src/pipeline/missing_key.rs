@@ -10,8 +10,8 @@ use lock_policy::{
 
 use crate::{
     enforcement::split::lets_keyless_pass,
+    lock_settings::policy::Policy,
     outcome::{caller::Caller, rejection::Rejection},
-    settings::policy::Policy,
     telemetry::record,
 };
 

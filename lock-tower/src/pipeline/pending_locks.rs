@@ -7,12 +7,12 @@ use lock_policy::{__private::RequestKey, Enforce};
 
 use super::conflict;
 use crate::{
+    lock_settings::policy::Policy,
     outcome::rejection::Rejection,
     request::{
         context::RequestContext, lock_slot::LockSlot, principal_limit::LimitedPrincipal,
         wait_budget::WaitBudget,
     },
-    settings::policy::Policy,
     telemetry::record,
 };
 

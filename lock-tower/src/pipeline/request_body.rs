@@ -4,7 +4,7 @@
 //! then nothing, and every other request of that key is refused for as long as the connection lives. So
 //! the body comes first, within a bound of bytes, of time, and of all bodies that wait.
 
-use crate::{outcome::rejection::Rejection, settings::waiting_bodies::WaitingBody};
+use crate::{lock_settings::waiting_bodies::WaitingBody, outcome::rejection::Rejection};
 
 /// A body, and what it takes of the bodies that wait; or why the request is refused.
 pub(crate) type ReadBody<B> = Result<(B, WaitingBody), Rejection>;
@@ -29,10 +29,10 @@ mod with_axum {
 
     use super::ReadBody;
     use crate::{
+        lock_settings::waiting_bodies::{MOST_WAITING, WaitingBody},
         outcome::rejection::Rejection,
         pipeline::pending_locks::PendingLocks,
         request::context::RequestContext,
-        settings::waiting_bodies::{MOST_WAITING, WaitingBody},
     };
 
     const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -9,8 +9,8 @@ use tracing::Span;
 
 use crate::{
     enforcement::shadow::Shadow,
+    lock_settings::policy::Policy,
     request::{context::RequestContext, principal_limit::LimitPermit},
-    settings::policy::Policy,
     telemetry::{record, spans},
 };
 

@@ -5,13 +5,13 @@ use std::{
     task::{Context, Poll},
 };
 
-/// The answer to a request, from [`RequestLock`](crate::RequestLock) and
-/// [`RequestScope`](crate::RequestScope).
+/// The answer to a request, from [`RequestLock`](crate::request_lock::RequestLock) and
+/// [`RequestScope`](crate::request_scope::RequestScope).
 ///
 /// # Cancel safety
 ///
 /// Dropping it leaves the queue, cancels the inner service's work, and releases held locks in the
-/// background. With [`OnDisconnect::Finish`](crate::OnDisconnect::Finish) work that has begun first
+/// background. With [`OnDisconnect::Finish`](crate::settings::OnDisconnect::Finish) work that has begun first
 /// runs to its end.
 #[must_use = "nothing happens until it is polled"]
 pub struct ResponseFuture<R, E>(Pin<Box<dyn Future<Output = Result<R, E>> + Send>>);

@@ -19,13 +19,13 @@ use lock_policy::{OnLost, OnStoreDown};
 use super::{missing_key, pending_locks::PendingLocks};
 use crate::{
     enforcement::shadow_log,
-    key::KeySource,
+    lock_settings::{permits_of::PermitsOf, policy::Policy},
     outcome::rejection::Rejection,
     request::{
         context::RequestContext, deadline_header::limit_time, lock_slot::LockSlot,
         principal_limit::PrincipalLimit,
     },
-    settings::{permits_of::PermitsOf, policy::Policy},
+    request_key::KeySource,
 };
 
 /// Shared by all services that one layer wraps.

@@ -100,9 +100,9 @@ use lock_core::{
 use lock_policy::{__private::kill_switch, KeyValues, PolicyErrors, PolicyFile};
 
 use crate::{
+    lock_settings::attribute_rules::AttributeRules,
     outcome::rejected_request::{RejectedRequest, fallback},
     request::{context::RequestContext, principal_limit::PrincipalLimit},
-    settings::attribute_rules::AttributeRules,
     telemetry::metrics,
 };
 

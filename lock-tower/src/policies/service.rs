@@ -13,9 +13,9 @@ use tower_service::Service;
 
 use super::{Policies, near_misses, version::Version};
 use crate::{
+    lock_settings::attribute_rules::AttributeRules,
     pipeline::{body::LockBody, reject, response_future::ResponseFuture, serve::serve},
     request::context::RequestContext,
-    settings::attribute_rules::AttributeRules,
 };
 
 /// Runs each request under its policy's lock: from [`PolicyLayer`](super::PolicyLayer).

@@ -19,17 +19,17 @@ use lock_policy::{
 
 use super::error::PoliciesError;
 use crate::{
-    key::KeySource,
+    lock_settings::{
+        attribute_rules::{AttributeRule, AttributeRules},
+        permits_of::PermitsOf,
+        policy::Policy,
+    },
     outcome::{hold_time::HoldTimes, rejected_request::Fallback},
     pipeline::route_lock::RouteLock,
     request::{
         deadline::RequestDeadline, deadline_header::limit_time, principal_limit::PrincipalLimit,
     },
-    settings::{
-        attribute_rules::{AttributeRule, AttributeRules},
-        permits_of::PermitsOf,
-        policy::Policy,
-    },
+    request_key::KeySource,
     telemetry::metrics,
 };
 

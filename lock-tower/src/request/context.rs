@@ -8,7 +8,7 @@ use lock_core::{Kind, LockClient, LockKey, Mode, Scope};
 use lock_policy::__private::{LockName, RequestKey};
 
 use super::{deadline::RequestDeadline, lock_slot::LockSlot};
-use crate::{outcome::caller::Caller, settings::attribute_rules::AttributeRules};
+use crate::{lock_settings::attribute_rules::AttributeRules, outcome::caller::Caller};
 
 tokio::task_local! {
     static AMBIENT: RequestContext;

@@ -6,7 +6,7 @@ use std::sync::{
 use lock_core::{__private::OneOrMany, Acquire, Kind, LockClient, LockView, Mode, Scope};
 use lock_policy::{__private::LockName, Outcome, Unlocked};
 
-use crate::settings::policy::Policy;
+use crate::lock_settings::policy::Policy;
 
 /// Stores the innermost lock around a handler for `Locked` and `Fence`. An attribute's slot is put
 /// into the request before its lock is acquired, because extractors run first.

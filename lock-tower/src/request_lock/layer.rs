@@ -16,11 +16,11 @@ use tower_layer::Layer;
 
 use super::RequestLock;
 use crate::{
-    key::KeySource,
+    lock_settings::{permits_of::PermitsOf, policy::Policy},
     outcome::rejected_request::{RejectedRequest, fallback},
     pipeline::route_lock::RouteLock,
     request::principal_limit::PrincipalLimit,
-    settings::{permits_of::PermitsOf, policy::Policy},
+    request_key::KeySource,
     telemetry::metrics,
 };
 
@@ -45,7 +45,7 @@ pub struct RequestLockLayer {
 
 impl RequestLockLayer {
     /// Creates a layer whose key is a template over the request. The grammar is that of
-    /// [`Template`](crate::Template); a placeholder names
+    /// [`Template`](crate::key::Template); a placeholder names
     ///
     /// | placeholder | what stands there | when the request lacks it |
     /// |---|---|---|
@@ -102,8 +102,8 @@ impl RequestLockLayer {
     /// extensions. It is called once per request, before the lock is acquired.
     ///
     /// The key may be a `String` or a [`LockKey`](crate::LockKey); an invalid key is answered 400
-    /// `lock-key-invalid`. Pass values that a client chose through a [`Template`](crate::Template)
-    /// or a [`KeyWriter`](crate::KeyWriter), which encode them. Pasted into a text, such a value
+    /// `lock-key-invalid`. Pass values that a client chose through a [`Template`](crate::key::Template)
+    /// or a [`KeyWriter`](crate::key::KeyWriter), which encode them. Pasted into a text, such a value
     /// could name another lock.
     pub fn with_key<F, K>(client: LockClient, key: F) -> Self
     where

@@ -23,7 +23,7 @@
 #![cfg_attr(not(feature = "axum"), doc = "```ignore")]
 //! use std::time::Duration;
 //! use axum::{Router, routing::post};
-//! use lock_tower::{LockClient, LockMode, RequestLockLayer};
+//! use lock_tower::{LockClient, settings::LockMode, RequestLockLayer};
 //!
 //! let recount = RequestLockLayer::new(LockClient::in_memory(), "stock:{path.sku:lower}")?
 //!     .name("recount")
@@ -55,14 +55,14 @@
 //! ```
 //!
 //! A closure over the request's parts, for any Tower service and any part of a request. The values
-//! go through a [`Template`](crate::Template), as path parameters do, so that no client can forge
+//! go through a [`Template`](crate::key::Template), as path parameters do, so that no client can forge
 //! the key of another:
 //!
 //! ```
 //! use std::convert::Infallible;
 //! use http::{Request, Response, request::Parts};
 //! use http_body_util::BodyExt;
-//! use lock_tower::{KeyRejection, LockClient, RequestLockLayer, Template};
+//! use lock_tower::{key::{KeyRejection, Template}, LockClient, RequestLockLayer};
 //! use tower::{ServiceBuilder, ServiceExt, service_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -104,7 +104,7 @@
 //!
 //! The body of a request that writes is read before the lock is acquired, so that a client which uploads
 //! slowly does not hold it ([`RequestLockLayer::body`]). That takes a body of Axum's type: around another
-//! service, or with [`RequestBody::Stream`](crate::RequestBody::Stream), the handler reads it under the
+//! service, or with [`RequestBody::Stream`](crate::settings::RequestBody::Stream), the handler reads it under the
 //! lock; then set a [`max_hold`](RequestLockLayer::max_hold). The attribute acquires the lock after the
 //! extractors have run.
 //!
@@ -164,4 +164,7 @@ mod session;
 pub use layer::RequestLockLayer;
 pub use service::RequestLock;
 
-pub use crate::pipeline::response_future::ResponseFuture;
+pub use crate::{
+    outcome::rejected_request::RejectedRequest,
+    pipeline::{body::LockBody, reject::default_answer, response_future::ResponseFuture},
+};

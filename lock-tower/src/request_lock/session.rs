@@ -16,7 +16,7 @@ impl RequestLockLayer {
     /// which is `id` unless set by `with_name`.
     ///
     /// Requests that only read share a session; a request that changes it runs alone. That is
-    /// decided [by its method](crate::LockMode::ByMethod) before it begins: where a `GET` changes
+    /// decided [by its method](crate::settings::LockMode::ByMethod) before it begins: where a `GET` changes
     /// the session, give its route a layer of its own with
     /// [`mode(LockMode::Write)`](Self::mode).
     ///

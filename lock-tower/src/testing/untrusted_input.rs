@@ -35,8 +35,11 @@ pub async fn keys(
     let templates = lock_policy::__private::KeyTemplates::parse(templates.iter().copied());
     let templates =
         templates.map_err(|error| lock_policy::KeyRejection::misconfigured(error.to_string()))?;
-    let keys =
-        crate::key::route_parameters::keys(&templates, parts, &lock_policy::KeyValues::default())
-            .await?;
+    let keys = crate::request_key::route_parameters::keys(
+        &templates,
+        parts,
+        &lock_policy::KeyValues::default(),
+    )
+    .await?;
     Ok(keys.into_iter().map(|key| key.key.to_string()).collect())
 }

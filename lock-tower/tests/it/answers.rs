@@ -6,8 +6,8 @@ use crate::common::{NEVER, call, logs::Logs, metrics::Metrics, request};
 use axum::{Router, routing::put};
 use http::Response;
 use lock_tower::{
-    KeyRejection, LockClient, MemoryStore, Mode, OnDisconnect, Outcome, PrincipalLimit,
-    RequestLockLayer,
+    LockClient, MemoryStore, Mode, Outcome, PrincipalLimit, RequestLockLayer, key::KeyRejection,
+    settings::OnDisconnect,
 };
 use tower::ServiceExt;
 

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use crate::common::call;
 use axum::{Router, extract::Path, routing::put};
 use lock_tower::{
-    Enforce, LeaseState, LockClient, RequestLockLayer, Scope, assert_held, distributed_lock,
+    Enforce, LockClient, RequestLockLayer, Scope, assert_held, distributed_lock,
+    locks::LeaseState,
     testing::{Overlaps, TestLocks},
 };
 use tokio::task::JoinError;
@@ -205,7 +206,7 @@ async fn layers_and_attributes_are_places_by_their_names() {
 #[tokio::test]
 async fn where_a_request_without_a_key_is_let_pass_it_passes() {
     let missing =
-        |_: &http::request::Parts| Err::<&str, _>(lock_tower::KeyRejection::missing("gone"));
+        |_: &http::request::Parts| Err::<&str, _>(lock_tower::key::KeyRejection::missing("gone"));
     let layer = RequestLockLayer::with_key(LockClient::in_memory(), missing);
     for layer in [
         layer.clone().enforce(Enforce::Shadow),

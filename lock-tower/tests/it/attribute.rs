@@ -10,7 +10,8 @@ use axum::{
 };
 use http::StatusCode;
 use lock_tower::{
-    LockClient, LockMode, Locked, Mode, RequestLockLayer, RequestScopeLayer, distributed_lock,
+    LockClient, Locked, Mode, RequestLockLayer, RequestScopeLayer, distributed_lock,
+    settings::LockMode,
 };
 
 #[distributed_lock(key = "line:{id:u64}", wait = "0s", name = "line")]

@@ -21,8 +21,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body::Frame;
 use lock_tower::{
-    AcquireError, HoldUntil, LockClient, LockGuard, LockMode, Locked, OnLost, RequestLockLayer,
-    assert_held,
+    AcquireError, LockClient, LockGuard, Locked, RequestLockLayer, assert_held,
+    settings::{HoldUntil, LockMode, OnLost},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

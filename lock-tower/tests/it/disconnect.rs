@@ -6,8 +6,8 @@ use crate::common::{NEVER, call, logs::Logs, request, socket::Client, socket::se
 use axum::{Extension, Router, extract::Path, middleware, routing::put};
 use http::StatusCode;
 use lock_tower::{
-    AcquireError, LockClient, LockGuard, Locked, OnDisconnect, RequestLockLayer, RequestScopeLayer,
-    Scope, distributed_lock,
+    AcquireError, LockClient, LockGuard, Locked, RequestLockLayer, RequestScopeLayer, Scope,
+    distributed_lock, settings::OnDisconnect,
 };
 use tokio::sync::{Semaphore, mpsc};
 use tower::ServiceExt;

@@ -10,7 +10,7 @@ use axum::{
     routing::{get, put},
 };
 use http::StatusCode;
-use lock_tower::{LockClient, LockMode, RequestLockLayer};
+use lock_tower::{LockClient, RequestLockLayer, settings::LockMode};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{Router, routing::put};
 use http::StatusCode;
-use lock_tower::{EnsureError, LockClient, Locked, RequestLockLayer};
+use lock_tower::{LockClient, Locked, RequestLockLayer, errors::EnsureError};
 use tokio::time::sleep;
 
 use crate::common::call;

@@ -14,8 +14,8 @@ use axum::{
 };
 use http::{Request, request::Parts};
 use lock_tower::{
-    Enforce, FenceStore, FenceTrust, FencingToken, IncomingFence, IncomingFenceError, LOCK_FENCE,
-    LockClient, Locked, MemoryFences, RequestLockLayer,
+    Enforce, FencingToken, LockClient, Locked, RequestLockLayer,
+    fence::{FenceStore, FenceTrust, IncomingFence, IncomingFenceError, LOCK_FENCE, MemoryFences},
 };
 
 use tokio::time::advance;

@@ -1,6 +1,9 @@
 //! The texts of `FencedTable`; `examples/fenced-sql` runs them on databases.
 
-use lock_tower::{Claimed, FencedTable, SqlPlaceholders};
+use lock_tower::{
+    FencedTable,
+    fence::{Claimed, SqlPlaceholders},
+};
 
 fn orders() -> FencedTable {
     FencedTable::new("orders", "id", "fence").unwrap()

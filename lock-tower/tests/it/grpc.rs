@@ -10,7 +10,7 @@ use std::{
 
 use http::HeaderName;
 use lock_conformance::{ConstantFaults, Delivery, scripted};
-use lock_tower::{HoldUntil, LockClient, MemoryStore, Outcome, RequestLockLayer, grpc};
+use lock_tower::{LockClient, MemoryStore, Outcome, RequestLockLayer, grpc, settings::HoldUntil};
 use tokio::sync::Notify;
 use tokio_stream::{Empty, wrappers::TcpListenerStream};
 use tonic::{

@@ -6,8 +6,8 @@ use crate::common::{NEVER, call};
 use axum::{Router, routing::put};
 use http::StatusCode;
 use lock_tower::{
-    AcquireError, LockClient, Locked, LostCause, MemoryStore, MultiGuard, OnDisconnect,
-    RequestLockLayer,
+    AcquireError, LockClient, Locked, MemoryStore, RequestLockLayer, errors::LostCause,
+    locks::MultiGuard, settings::OnDisconnect,
 };
 use tokio::sync::{Semaphore, mpsc};
 

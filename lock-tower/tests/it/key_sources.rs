@@ -3,7 +3,7 @@
 use crate::common::{Answer, logs::Logs, request, send};
 use axum::{Extension, Router, body::Body, routing::any};
 use http::{Request, header::COOKIE};
-use lock_tower::{KeyValues, LockClient, Locked, RequestLockLayer};
+use lock_tower::{LockClient, Locked, RequestLockLayer, key::KeyValues};
 use tower_cookies::{CookieManagerLayer, Cookies};
 
 async fn key(lock: Locked) -> String {

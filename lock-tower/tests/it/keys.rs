@@ -9,8 +9,10 @@ use axum::{
     routing::{any, put},
 };
 use lock_tower::{
-    KeyRejection, KeyTemplateError, LockClient, LockKey, LockMode, Locked, RequestLockLayer,
-    RequestScopeLayer, Template, distributed_lock,
+    KeyTemplateError, LockClient, LockKey, Locked, RequestLockLayer, RequestScopeLayer,
+    distributed_lock,
+    key::{KeyRejection, Template},
+    settings::LockMode,
 };
 
 async fn key(lock: Locked) -> String {

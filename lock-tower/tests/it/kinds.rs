@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::common::{RELEASED, call, logs::Logs};
 use axum::{Router, extract::Path, routing::any};
 use lock_tower::{
-    AcquireError, Kind, LockClient, LockError, LockMode, Locked, MemoryStore, Mode,
-    RequestLockLayer, RequestScopeLayer, distributed_lock,
+    AcquireError, Kind, LockClient, LockError, Locked, MemoryStore, Mode, RequestLockLayer,
+    RequestScopeLayer, distributed_lock, settings::LockMode,
 };
 
 const EXCLUSIVE: [Kind; 4] = [Kind::Reentrant, Kind::NonReentrant, Kind::Fair, Kind::Fenced];

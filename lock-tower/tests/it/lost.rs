@@ -11,8 +11,8 @@ use std::{
 use crate::common::{call, logs::Logs};
 use axum::{Router, extract::Path, routing::any};
 use lock_tower::{
-    LockClient, LockKey, Locked, LostCause, MemoryStore, RequestLockLayer, RequestScopeLayer,
-    distributed_lock,
+    LockClient, LockKey, Locked, MemoryStore, RequestLockLayer, RequestScopeLayer,
+    distributed_lock, errors::LostCause,
 };
 
 /// Reports that it was dropped, as a handler's locals are when it is cancelled.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::common::{call, logs::Logs, metrics::Metrics};
 use axum::{Router, routing::put};
-use lock_tower::{LockClient, Locked, LostCause, OnLost, RequestLockLayer};
+use lock_tower::{LockClient, Locked, RequestLockLayer, errors::LostCause, settings::OnLost};
 
 async fn finishes(lock: Locked) -> &'static str {
     assert_eq!(lock.lost().await.cause(), LostCause::MaxHold);

@@ -9,9 +9,10 @@ use crate::common::{
 };
 use axum::{Router, routing::put};
 use lock_tower::{
-    Enforce, LockClient, MemoryStore, OnStoreDown, Outcome, RequestLockLayer, Unlocked,
+    Enforce, LockClient, MemoryStore, OnStoreDown, Outcome, RequestLockLayer,
     metrics::{ClientMetrics, MetricsObserver},
     policies::Policies,
+    settings::Unlocked,
 };
 use metrics_util::MetricKind;
 use tower::Layer;
@@ -78,7 +79,7 @@ async fn everything() {
     quick(layer(&locks).lease(Duration::ZERO)).await;
     quick(RequestLockLayer::with_key(locks.clone(), |_| Ok("\n")).name("order")).await;
     let missing =
-        |_: &http::request::Parts| Err::<&str, _>(lock_tower::KeyRejection::missing("gone"));
+        |_: &http::request::Parts| Err::<&str, _>(lock_tower::key::KeyRejection::missing("gone"));
     quick(RequestLockLayer::with_key(locks.clone(), missing).name("order")).await;
     // Tried out, beside each other.
     let shadow = app(layer(&locks).enforce(Enforce::Shadow));

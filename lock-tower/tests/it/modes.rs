@@ -8,7 +8,7 @@ use axum::{
     routing::{any, get},
 };
 use http::StatusCode;
-use lock_tower::{LockClient, LockMode, Locked, RequestLockLayer};
+use lock_tower::{LockClient, Locked, RequestLockLayer, settings::LockMode};
 
 fn app(locks: &LockClient, mode: Option<LockMode>) -> Router {
     let layer = RequestLockLayer::new(locks.clone(), "order:{id}").unwrap().wait(Duration::ZERO);

@@ -7,7 +7,9 @@ use axum::{Router, routing::any};
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, Version};
 use lock_tower::{
-    KeyRejection, LockClient, LockMode, Mode, Outcome, RequestLockLayer,
+    LockClient, Mode, Outcome, RequestLockLayer,
+    key::KeyRejection,
+    settings::LockMode,
     store::{
         AcquireCommand, Acquired, LockStore, ReleaseCommand, Released, RenewCommand, Renewal,
         StoreFuture, StoreHealth, Unsupported,

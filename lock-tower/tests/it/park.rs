@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{Extension, Router, routing::post};
 use http::StatusCode;
-use lock_tower::{HoldTicket, LockClient, Locked, ParkError, RequestLockLayer};
+use lock_tower::{LockClient, Locked, RequestLockLayer, errors::ParkError, locks::HoldTicket};
 use tokio::{sync::mpsc, time::sleep};
 
 use crate::common::call;
@@ -34,7 +34,7 @@ async fn the_worker_goes_on_under_the_requests_lock() {
         let layer = RequestLockLayer::new(locks.clone(), "report:{id}").unwrap();
         let mut layer = layer.max_hold(SECOND * 5).wait(Duration::ZERO);
         if before {
-            layer = layer.release(lock_tower::Release::BeforeResponse);
+            layer = layer.release(lock_tower::settings::Release::BeforeResponse);
         }
         let (queue, mut tickets) = mpsc::unbounded_channel();
         let router = Router::new().route("/reports/{id}", post(accept)).route_layer(layer);

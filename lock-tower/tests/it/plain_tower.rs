@@ -10,7 +10,7 @@ use std::{
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use lock_tower::{
-    KeyRejection, LockClient, Locked, Mode, RequestLockLayer, RequestScopeLayer, Scope,
+    LockClient, Locked, Mode, RequestLockLayer, RequestScopeLayer, Scope, key::KeyRejection,
 };
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 

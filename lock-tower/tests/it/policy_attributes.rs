@@ -49,7 +49,7 @@ async fn stock(Path(id): Path<u64>) -> Response {
 }
 
 fn policies(locks: &TestLocks, rules: &str) -> Policies {
-    let stale = async |refused: lock_tower::RejectedRequest| {
+    let stale = async |refused: lock_tower::request_lock::RejectedRequest| {
         let path = refused.request().map_or("nowhere", |request| request.uri.path());
         Response::new(format!("stale {path}").into())
     };

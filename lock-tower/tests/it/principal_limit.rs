@@ -13,7 +13,8 @@ use axum::{
     routing::put,
 };
 use lock_tower::{
-    Enforce, LockClient, OnDisconnect, PrincipalLimit, RequestLockLayer, policies::Policies,
+    Enforce, LockClient, PrincipalLimit, RequestLockLayer, policies::Policies,
+    settings::OnDisconnect,
 };
 use tokio::{
     sync::{Semaphore, mpsc},

@@ -11,7 +11,7 @@ use axum::{
 use futures_util::{StreamExt, stream};
 use http::{Request, Response};
 use http_body_util::BodyExt;
-use lock_tower::{Enforce, LockClient, RequestBody, RequestDeadline, RequestLockLayer};
+use lock_tower::{Enforce, LockClient, RequestDeadline, RequestLockLayer, settings::RequestBody};
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::common::{Answer, logs::Logs, send};
@@ -177,7 +177,9 @@ async fn a_lock_that_is_off_reads_no_body() {
 #[tokio::test(start_paused = true)]
 async fn the_body_of_a_reader_is_not_read() {
     let locks = LockClient::in_memory();
-    let lock = RequestLockLayer::new(locks, "order:{id}").unwrap().mode(lock_tower::LockMode::Read);
+    let lock = RequestLockLayer::new(locks, "order:{id}")
+        .unwrap()
+        .mode(lock_tower::settings::LockMode::Read);
     let answers = async |_: Request<Body>| Response::new(Body::from("at once"));
     let app = Router::new().route("/orders/{id}", put(answers)).route_layer(lock);
     assert_eq!(ask(&app, stalled("x")).await.text, "at once");

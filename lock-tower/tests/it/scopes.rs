@@ -12,8 +12,8 @@ use axum::{
 };
 use http::StatusCode;
 use lock_tower::{
-    AcquireError, LockClient, LockError, LockMode, Locked, Mode, RequestLockLayer,
-    RequestScopeLayer, Scope, distributed_lock,
+    AcquireError, LockClient, LockError, Locked, Mode, RequestLockLayer, RequestScopeLayer, Scope,
+    distributed_lock, settings::LockMode,
 };
 use tokio::sync::Barrier;
 

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{Router, extract::Path, routing::put};
 use lock_tower::{
-    AcquireError, Fence, FencingToken, Kind, LockClient, LockError, LockMode, Locked, OnStoreDown,
-    RequestLockLayer, RequestScopeLayer, distributed_lock,
+    AcquireError, Fence, FencingToken, Kind, LockClient, LockError, Locked, OnStoreDown,
+    RequestLockLayer, RequestScopeLayer, distributed_lock, settings::LockMode,
 };
 use tokio::sync::{Notify, mpsc};
 

@@ -8,8 +8,8 @@ use std::{
 use crate::common::{NEVER, RELEASED, call, logs::Logs, send};
 use axum::{Router, extract::Path, routing::any};
 use lock_tower::{
-    KeyRejection, KeyTemplateError, Kind, LockClient, LockError, LockKey, LockMode, Locked,
-    MemoryStore, Mode, RequestLockLayer, RequestScopeLayer, distributed_lock,
+    KeyTemplateError, Kind, LockClient, LockError, LockKey, Locked, MemoryStore, Mode,
+    RequestLockLayer, RequestScopeLayer, distributed_lock, key::KeyRejection, settings::LockMode,
 };
 use tokio::sync::mpsc;
 

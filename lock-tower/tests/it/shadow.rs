@@ -6,8 +6,9 @@ use crate::common::{Answer, NEVER, call, logs::Logs, metrics::Metrics};
 use axum::{Router, extract::Request, middleware::map_request, routing::put};
 use lock_conformance::{ConstantFaults, Delivery, scripted};
 use lock_tower::{
-    Enforce, FencingToken, HoldUntil, LockClient, Locked, MemoryStore, Mode, RequestDeadline,
-    RequestLockLayer, Unlocked,
+    Enforce, FencingToken, LockClient, Locked, MemoryStore, Mode, RequestDeadline,
+    RequestLockLayer,
+    settings::{HoldUntil, Unlocked},
 };
 use tokio::{
     sync::{Semaphore, mpsc},

@@ -9,7 +9,7 @@ use axum::{
     routing::{get, put},
 };
 use futures_util::{StreamExt, stream};
-use lock_tower::{Enforce, HoldUntil, LockClient, MemoryStore, RequestLockLayer};
+use lock_tower::{Enforce, LockClient, MemoryStore, RequestLockLayer, settings::HoldUntil};
 use tower::ServiceExt;
 
 /// A part of every key, which only the store may see.

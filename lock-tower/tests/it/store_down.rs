@@ -7,7 +7,7 @@ use axum::{Router, extract::Path, routing::put};
 use lock_conformance::{ConstantFaults, Delivery, scripted};
 use lock_tower::{
     FencingToken, LockClient, LockError, Locked, MemoryStore, OnStoreDown, RequestLockLayer,
-    RequestScopeLayer, Unlocked, distributed_lock,
+    RequestScopeLayer, distributed_lock, settings::Unlocked,
 };
 use tokio::sync::{Semaphore, mpsc};
 

@@ -8,8 +8,8 @@ use std::{
 
 use axum::{Router, routing::put};
 use lock_tower::{
-    LockClient, LockError, Locked, MemoryStore, RequestLockLayer, RequestScopeLayer, WorkInfo,
-    distributed_lock,
+    LockClient, LockError, Locked, MemoryStore, RequestLockLayer, RequestScopeLayer,
+    distributed_lock, observe::WorkInfo,
 };
 use tokio::{task::JoinHandle, time::sleep};
 

@@ -27,7 +27,10 @@ use clap::ValueEnum;
 use futures_util::{StreamExt, stream};
 use hyper::body::Bytes;
 use lock_tests::{Room, Visit, Wire, raise_file_limit};
-use lock_tower::{HoldUntil, LockClient, Locked, Mode, RequestBody, RequestLockLayer};
+use lock_tower::{
+    LockClient, Locked, Mode, RequestLockLayer,
+    settings::{HoldUntil, RequestBody},
+};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},

@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::pin, time::Duration};
 
-use lock_tower::{AcquireError, FencingToken, LockClient, LockGuard, Lost};
+use lock_tower::{AcquireError, FencingToken, LockClient, LockGuard, errors::Lost};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::old_lock::{OldError, OldLock, OldLocks};

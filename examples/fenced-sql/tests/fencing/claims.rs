@@ -1,6 +1,6 @@
 //! Which holder claims first, and whose later writes are refused.
 
-use lock_tower::Claimed::{Ours, Stale};
+use lock_tower::fence::Claimed::{Ours, Stale};
 
 use crate::databases::{ADA, Database, on_every_database, two_holders};
 

@@ -1,6 +1,6 @@
 //! What is not fencing: reading as usual, and checking the token of each write.
 
-use lock_tower::{Claimed, FencingToken};
+use lock_tower::{FencingToken, fence::Claimed};
 use sqlx::AnyPool;
 
 use crate::databases::{ADA, Database, on_every_database, two_holders};

@@ -1,7 +1,7 @@
 //! A process that is stopped for longer than its lease, while it has a claim.
 
 use lock_tests::{LIMIT, Process, RedisServer, bounded};
-use lock_tower::{Claimed, LockClient};
+use lock_tower::{LockClient, fence::Claimed};
 
 use crate::databases::{ADA, Database, on_every_database};
 

@@ -1,6 +1,9 @@
 //! The statements that the accounts do not use run on the databases too.
 
-use lock_tower::{Claimed, FencedTable, SqlPlaceholders};
+use lock_tower::{
+    FencedTable,
+    fence::{Claimed, SqlPlaceholders},
+};
 use sqlx::AnyPool;
 
 use crate::databases::{ADA, Database, on_every_database};

@@ -2,7 +2,7 @@
 
 use fenced_sql::Accounts;
 use lock_tests::{LIMIT, PostgresServer, bounded, eventually};
-use lock_tower::{Claimed, FencedTable};
+use lock_tower::{FencedTable, fence::Claimed};
 use sqlx::{AnyPool, Connection};
 
 use crate::databases::ADA;

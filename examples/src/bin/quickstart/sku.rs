@@ -8,7 +8,7 @@ use axum::{
     http::{StatusCode, header::CONTENT_TYPE, request::Parts},
     response::{IntoResponse, Response},
 };
-use lock_tower::KeyPart;
+use lock_tower::key::KeyPart;
 use serde::{Deserialize, Serialize};
 
 const EXPECTED: &str = "a sku is 1 to 64 letters, digits, `_` and `-`";

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{Router, body::Body, response::Response, routing::any};
 use http::Request;
-use lock_tower::{KeyValues, Locked, policies::Policies, testing::TestLocks};
+use lock_tower::{Locked, key::KeyValues, policies::Policies, testing::TestLocks};
 use tokio::{
     sync::{Semaphore, mpsc},
     task::JoinHandle,

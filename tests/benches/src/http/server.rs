@@ -9,7 +9,7 @@ use axum::{
     serve::ListenerExt,
 };
 use clap::{Args, ValueEnum};
-use lock_tower::{LockMode, RequestLockLayer};
+use lock_tower::{RequestLockLayer, settings::LockMode};
 use tokio::net::TcpListener;
 use tower_sessions::{MemoryStore, Session, SessionManagerLayer};
 

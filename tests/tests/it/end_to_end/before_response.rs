@@ -6,7 +6,10 @@ use ::http::{Request, StatusCode};
 use axum::{Router, body::Body, middleware::map_request, routing::post};
 use futures_util::FutureExt;
 use lock_tests::{Direction, LIMIT, RedisServer, eventually, http};
-use lock_tower::{LockClient, OnDisconnect, Release, RequestDeadline, RequestLockLayer};
+use lock_tower::{
+    LockClient, RequestDeadline, RequestLockLayer,
+    settings::{OnDisconnect, Release},
+};
 use tokio::{sync::Semaphore, time::Instant};
 use tower::ServiceExt;
 

@@ -20,7 +20,8 @@ use axum::{
 use futures_util::{StreamExt, stream};
 use lock_tests::{Cli, LIMIT, RedisServer, bounded, http, http::Reply};
 use lock_tower::{
-    KeyRejection, LockClient, Outcome, PrincipalLimit, RequestDeadline, RequestLockLayer, Scope,
+    LockClient, Outcome, PrincipalLimit, RequestDeadline, RequestLockLayer, Scope,
+    key::KeyRejection,
 };
 use tokio::time::Instant;
 
