@@ -1,4 +1,4 @@
-//! From a request to its answer: over which connection, how often, and for how long.
+//! Sends requests: over which connection, how often, and for how long.
 
 use std::{
     fmt,
@@ -83,7 +83,7 @@ impl Dispatcher {
         Self { topology, command_timeout, subscriber, closed, nonces }
     }
 
-    /// A text that no other answer to this client carries.
+    /// A text that no other reply to this client carries.
     pub(crate) fn nonce(&self) -> String {
         self.nonces.fetch_add(1, Ordering::Relaxed).to_string()
     }
@@ -137,16 +137,19 @@ impl Dispatcher {
     ) -> Result<Dispatched, Unavailable> {
         let started = Instant::now();
         let mut first = None;
-        // Most requests are answered at once over a connection that is there, and that watches the
-        // time itself. Everything else is boxed: thousands of these futures may wait for an answer.
+        // Most requests are answered at once, over an open connection that watches the time itself.
+        // Everything else is boxed: thousands of these futures may wait for a reply.
         if replicas.is_none()
             && let Some((managed, server, connection)) = self.up(slot)
+            // An abandoned connection may still carry an acquisition. It is killed first, in the
+            // loop: a release that was sent before would leave that lock held.
             && !managed.wait_pool.has_abandoned()
         {
             let options = SendOptions { sent: Some(started), ..SendOptions::default() };
             match connection.send(request, options).await {
                 Ok(Response { answer, .. }) => {
                     if let Err(strange) = check(&answer) {
+                        // The reply belongs to another request, and so would every later one.
                         connection.end();
                         return Err(strange);
                     }
@@ -177,6 +180,8 @@ impl Dispatcher {
         let limit = self.command_timeout + replicas.map_or(Duration::ZERO, |each| each.timeout);
         let answered = tokio::time::timeout(limit.saturating_sub(started.elapsed()), async {
             tokio::select! {
+                // The shutdown is checked first: no connection is opened after it, and the request
+                // would wait out its whole timeout.
                 biased;
                 () = self.closed.cancelled() => {
                     Err(Unavailable::unsent("the lock client is shut down"))
@@ -227,12 +232,14 @@ impl Dispatcher {
             }
             let answer = match replicas {
                 None => {
+                    // Counted from here, and not from before the kills: this connection was not
+                    // silent while the others were killed.
                     state.last = Some((Arc::clone(&connection), Instant::now()));
                     connection.send(request, options).await
                 }
                 Some(_) => {
                     // Sent over another connection: if that one does not answer, this one may still
-                    // be healthy.
+                    // be healthy, and must not be ended for it.
                     state.last = None;
                     let accepted = |answer: &Value| check(answer).is_ok();
                     Box::pin(dispatch_on_wait_connection(
@@ -271,6 +278,8 @@ impl Dispatcher {
     ) -> Result<(), Unavailable> {
         match failure {
             Failure::ConnectionLost => {
+                // The request may have been executed. If it finds no lock the second time, it may
+                // itself have released it, and the caller must not report a loss.
                 state.again = true;
                 if let Topology::Cluster(cluster) = &self.topology {
                     cluster.request_refresh();
@@ -284,6 +293,7 @@ impl Dispatcher {
                 Box::pin(self.refused(slot, error, server, connection, state)).await?;
             }
         }
+        // Sent twice, a forced release would take the lock away from the next holder, too.
         if request.non_idempotent() && state.again {
             let why = "the connection was lost before an answer: it may have been done";
             return Err(state.refusal.take().unwrap_or_else(|| Unavailable::unsent(why)));
@@ -320,11 +330,13 @@ impl Dispatcher {
             (ErrorClass::Moved(to), Topology::Cluster(cluster)) => {
                 cluster.moved(slot, server.redirected(&to));
                 state.redirected += 1;
-                // A node may be wrong about a slot's new owner, and learn the right one in a
-                // moment.
+                // A node may be wrong about the new owner of a slot for a moment. Followed at once
+                // each time, two nodes that name each other would be flooded.
                 if state.redirected == 1 { None } else { Some((false, false)) }
             }
             (ErrorClass::Ask(to), Topology::Cluster(_)) => {
+                // The map stays: the slot belongs to the other node only when it has moved as a
+                // whole. Until then keys that have not moved are still here.
                 state.asking = server.redirected(&to);
                 state.redirected += 1;
                 if state.redirected == 1 { None } else { Some((false, false)) }
@@ -348,7 +360,11 @@ impl Dispatcher {
         let Some((replace, halfway)) = refusal else {
             return Ok(());
         };
+        // A script that failed halfway may have written: as after a lost connection, the next
+        // outcome may be caused by the first execution.
         state.again |= halfway;
+        // The server is a replica or still loads its data. Kept, its connection would answer every
+        // retry with the same error, and the new primary would not be looked up.
         if replace {
             connection.end();
         }
@@ -360,7 +376,8 @@ impl Dispatcher {
     }
 
     fn on_timeout(&self, slot: u16, state: DispatchState, limit: Duration) -> Unavailable {
-        // A connection that was opened a moment ago has not been silent for long.
+        // The time may have been spent on waiting for a connection. Ended for that, a connection
+        // that was opened a moment ago would be lost, and so would its successors.
         if let Some((connection, sent)) = state.last
             && sent.elapsed() >= limit.mul_f64(0.9)
         {
@@ -389,6 +406,8 @@ async fn dispatch_on_wait_connection(
     match managed.wait_pool.take(server).await {
         Ok(wait_pool) => wait_pool.send(request, options, accepted).await,
         Err(failure) => {
+            // No connection could be opened. Without a pause the loop would dial the server as fast
+            // as it can.
             tokio::time::sleep(TRANSIENT_RETRY).await;
             Err(failure)
         }

@@ -12,9 +12,9 @@ use super::{
     store::RedisStore,
 };
 
-/// How many keys the server examines in one step at most, which takes a fraction of a millisecond.
+/// The most keys that the server examines in one step, which takes a fraction of a millisecond.
 const MAX_SCAN_COUNT: usize = 1_000;
-/// How many it examines at least.
+/// The fewest keys that it examines in one step.
 const MIN_SCAN_COUNT: usize = 100;
 /// The most steps of one page: about fifty thousand keys.
 const MAX_STEPS: usize = 50;
@@ -24,8 +24,8 @@ const MAX_STEPS: usize = 50;
 struct PageStart<'a> {
     /// The cursor of SCAN.
     cursor: &'a str,
-    /// The node of a cluster. Nodes are read in the order of their addresses, so that a page goes on
-    /// behind a node that has gone.
+    /// The node of a cluster. Nodes are read in the order of their addresses, so that a page
+    /// continues behind a node that has gone.
     address: &'a str,
 }
 
@@ -71,9 +71,11 @@ impl Page<'_> {
             .map_err(|why| Unavailable::because("SCAN was answered strangely", why))?;
         // A name that is not text does not belong to this library.
         let names = names.iter().filter_map(|name| std::str::from_utf8(name).ok());
-        // What belongs to a lock of either wire is none.
+        // A name that belongs to a lock, such as its line of waiters, is not a lock itself,
+        // whichever wire wrote it.
         let [own, other] = self.wires;
         let keys = names.filter_map(|name| other.key_of(name).and_then(|_| own.key_of(name)));
+        // SCAN may return a key more than once: the set shows it once.
         self.keys.extend(keys);
         Ok(cursor)
     }
@@ -104,6 +106,7 @@ impl RedisStore {
         let (connections, unassigned_slots) = cluster.connections();
         let mut nodes: Vec<_> = connections.iter().map(|node| (node.address(), node)).collect();
         nodes.sort_by(|one, other| one.0.cmp(&other.0));
+        // Locks in slots without a node cannot be seen: the page says that it is incomplete.
         let (mut complete, mut next) = (unassigned_slots == 0, None);
         let (mut answered, mut failure) = (false, self.dispatcher.check(Duration::ZERO).err());
         for (address, node) in nodes.iter().filter(|node| node.0.as_str() >= begin.address) {
@@ -120,10 +123,13 @@ impl RedisStore {
                         break;
                     }
                 }
+                // A node that is down hides only its own locks. Those of the others are what the
+                // operator needs at that moment.
                 Err(why) => (complete, failure) = (false, Some(why)),
             }
         }
         match failure {
+            // No node has answered: an empty page would look as if no lock existed.
             Some(why) if !answered => Err(why.into()),
             _ => Ok(page.ends(next, complete)),
         }

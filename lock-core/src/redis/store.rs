@@ -1,4 +1,6 @@
-//! The locks in one Redis: every command is one script call over the connection.
+//! The locks in one Redis, as a [`LockStore`]. On Redisson's wire each command is one script call.
+//! On the native wire a first attempt at a free lock is a plain try, and releases go through the
+//! writer.
 
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
@@ -43,19 +45,19 @@ pub(crate) struct RedisStore {
     pub(crate) permit_numbers: PermitNumbers,
 }
 
-/// What only the native wire has.
+/// The parts that only the native wire has.
 pub(crate) struct Native {
     pub(crate) wire: Arc<NativeWire>,
     pub(crate) writer: Writer,
     /// The keys that were not free a moment ago. A plain try at one is skipped: most such locks are
-    /// contended, and the script that follows a refusal does all that the try would.
+    /// contended, and the script that follows a refusal does everything that the try would do.
     pub(crate) refusals: Arc<RecentKeys>,
 }
 
 impl Native {
     /// Whether a plain try is worth a command: for an outermost hold of a lock that was not refused
-    /// a moment ago. A semaphore has no value that one holder alone puts there. Beside other libraries
-    /// the script looks first whether the lock is left free for them.
+    /// a moment ago. A semaphore has no value of a single holder. Beside other libraries the script
+    /// checks first whether the lock is left free for them.
     fn may_be_free(&self, command: &AcquireCommand) -> bool {
         command.holds == 1
             && command.kind != Kind::Semaphore
@@ -72,7 +74,7 @@ impl fmt::Debug for RedisStore {
 }
 
 impl RedisStore {
-    /// Gives a call a nonce, so that its answer cannot be mistaken for another one.
+    /// Gives a call a nonce, so that its reply cannot be mistaken for that of another call.
     fn call(&self, mut call: ScriptCall) -> ScriptCall {
         call.nonce = self.dispatcher.nonce();
         call
@@ -92,6 +94,8 @@ impl RedisStore {
         let confirmed = answered.replicas.unwrap_or_default();
         match self.replicas {
             Some(wanted) if reply.is_grant() && confirmed < i64::from(wanted.count) => {
+                // An error although Redis has granted the lock: the caller's lease releases it. As
+                // a grant it could be lost in a failover while the caller relies on it.
                 Err(Unavailable::unsent(format!(
                     "{confirmed} of {} replicas confirmed the lock within {:?}: it is given up",
                     wanted.count, wanted.timeout
@@ -103,6 +107,8 @@ impl RedisStore {
 
     async fn acquire_by_script(&self, command: AcquireCommand) -> Result<Acquired, StoreError> {
         let call = self.call(self.wire.acquire(&command));
+        // The script may read the clock at any moment from here on: counted from the reply, the
+        // counter would be relied on for too long.
         let sent = Instant::now();
         let (reply, over) = self.run_acquire(&call).await?;
         let answer = reply.acquired()?;
@@ -137,8 +143,8 @@ impl RedisStore {
         self.dispatcher.send(slot, &Request::Script(call), replicas, check).await
     }
 
-    /// Runs a script of our own wire; if something else stands under the lock's name, the other
-    /// wire's, to which that may be a lock.
+    /// Runs a script of this client's wire. If the lock's name has a value of another type, runs
+    /// that of the other wire, where it may be a lock.
     fn on_either_wire<'a, T: Send + 'a>(
         &'a self,
         encode: impl Fn(&dyn Wire) -> ScriptCall + Send + 'static,
@@ -179,8 +185,9 @@ impl RedisStore {
         .await;
     }
 
-    /// So many clients without a place in line have received that a lock is free: one of them may be this
-    /// one, which keeps a subscription for a while. A fair kind's line has Redisson's waiters too.
+    /// `listeners` clients without a place in line have received that a lock is free. One of them
+    /// may be this client, which keeps a subscription for a while. A fair kind's line contains
+    /// Redisson's waiters too.
     fn look_for_others(&self, holder: &Holder, listeners: i64) {
         let (channel, _) = self.wire.channel(WakeTopic::Turn(holder.clone()));
         let own = i64::from(self.channels.is_subscribed(&channel));
@@ -207,6 +214,8 @@ impl LockStore for RedisStore {
     fn acquire(&self, command: AcquireCommand) -> StoreFuture<'_, Acquired> {
         async move {
             if let Some(native) = self.native.as_ref().filter(|native| native.may_be_free(&command))
+                // A plain try is not followed by WAIT: with replicas every grant must be confirmed,
+                // so the script goes first.
                 && self.replicas.is_none()
             {
                 match native.writer.try_free(&command).await {
@@ -216,7 +225,7 @@ impl LockStore for RedisStore {
                     Tried::Unknown => {}
                 }
             }
-            // Boxed apart: what is above is moved for every request, and must be small.
+            // Boxed apart: the part above is moved for every request, and must be small.
             Box::pin(self.acquire_by_script(command)).await
         }
         .boxed()
@@ -261,7 +270,8 @@ impl LockStore for RedisStore {
                 }
             };
             Ok(match released {
-                // After a retry the first attempt may have released it already.
+                // After a retry the first attempt may have released the lock already. Reported as
+                // gone, it would count as lost although the work under it was covered.
                 Released::Gone if again => Released::StillHeld,
                 released => released,
             })
@@ -452,7 +462,7 @@ impl StoreAdmin for RedisStore {
 
     fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
         async move {
-            // Looked up before: the script leaves nothing of them.
+            // Read before: the script removes the holders, and their clients could not be notified.
             let snapshot =
                 self.inspect_holders(key.clone()).await.ok().flatten().unwrap_or_default();
             let take = move |wire: &dyn Wire| wire.force_release(&key);

@@ -96,6 +96,8 @@ impl Cluster {
     }
 
     pub(crate) fn close(&self) {
+        // Cancelled before the nodes are closed: a node that a request adds meanwhile sees it and
+        // closes itself. Its connection would otherwise outlive the client.
         self.closed.cancel();
         for node in self.nodes.lock().values() {
             node.close();
@@ -105,8 +107,8 @@ impl Cluster {
         }
     }
 
-    /// Fails if no node has been connected for `time`. Whether the others are is found out by each
-    /// request.
+    /// Fails if no node has been connected for `time`. Whether the node of a slot is connected
+    /// shows when a request needs it.
     pub(crate) fn check(&self, time: Duration) -> Result<(), Unavailable> {
         let mut of_node = None;
         for node in self.nodes.lock().values() {
@@ -154,6 +156,8 @@ impl Cluster {
     /// soon.
     pub(crate) fn moved(self: &Arc<Self>, slot: u16, to: Option<Endpoint>) {
         if let Some(to) = to {
+            // Applied before the whole map is read: until then every request for this slot would be
+            // redirected once more.
             self.map.send_if_modified(|map| {
                 let state = map.owner(slot) != Some(&to);
                 if state {
@@ -174,8 +178,14 @@ impl Cluster {
         let mut map = self.map.subscribe();
         let mut redirected = redirected;
         loop {
+            // Read and marked as seen in one step: a map that is installed from here on ends the
+            // wait below. Otherwise the request would wait for a node that has lost the slot.
             let owner = map.borrow_and_update().owner(slot).cloned();
+            // Only the first time: if the node that a redirection named cannot be reached, the map
+            // decides.
             let managed = redirected.take().or(owner).map(|endpoint| self.managed(&endpoint));
+            // The owner may have failed over. Without a new map the request would wait for as long
+            // as that node is down.
             if managed.as_ref().is_none_or(|managed| managed.check(Duration::ZERO).is_err()) {
                 self.request_refresh();
             }
@@ -210,6 +220,8 @@ impl Cluster {
     /// Some node that is connected.
     pub(crate) fn any_node(&self) -> Result<Arc<Server>, ConnectError> {
         let (connections, _) = self.connections();
+        // Another node each time: one that has failed may look connected for a while, and a
+        // subscriber would return to it again and again.
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
         let mut each = (0..connections.len())
             .map(|at| &connections[(first.wrapping_add(at)) % connections.len()]);

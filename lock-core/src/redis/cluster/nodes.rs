@@ -56,6 +56,8 @@ impl Cluster {
             Node { managed: Arc::clone(&managed), subscriber: None, wanted_until },
         );
         drop(nodes);
+        // Checked after the node is in the list: `close` either finds it there, or has cancelled
+        // before.
         if self.closed.is_cancelled() {
             managed.close();
         } else if let Some(tasks) = self.tasks.upgrade() {
@@ -80,12 +82,16 @@ impl Cluster {
     pub(crate) fn install(self: &Arc<Self>, map: SlotMap, sharded: bool) -> bool {
         let primaries = map.primaries();
         for primary in &primaries {
+            // Also renews `wanted_until`: a node that loses its last slot is kept for a while, for
+            // the requests that still use it.
             self.managed(primary);
         }
         let now = Instant::now();
         let mut deaf = Vec::new();
         self.nodes.lock().retain(|endpoint, node| {
             if !primaries.contains(endpoint) {
+                // A redirection may name a node before any map lists it, while it takes slots over.
+                // Closed now, it would fail every request that follows the redirection.
                 if now > node.wanted_until {
                     node.close();
                     return false;
@@ -107,11 +113,14 @@ impl Cluster {
             }
             new
         });
+        // After the map is published: a subscriber selects its channels by it.
         for endpoint in deaf {
             let discovery = Box::new(Fixed(Arc::new(self.announced(endpoint.clone()))));
             let node = NodeSlots { cluster: Arc::downgrade(self), node: endpoint.clone() };
             let subscriber = self.start_subscriber(discovery, ChannelFilter::Slots(Box::new(node)));
             match self.nodes.lock().get_mut(&endpoint) {
+                // The node may have been removed, or the client closed, since the list was read. A
+                // subscriber that is stored nowhere would never be closed.
                 Some(node) if !self.closed.is_cancelled() => node.subscriber = Some(subscriber),
                 _ => subscriber.close(),
             }

@@ -7,7 +7,8 @@ use thiserror::Error;
 
 use crate::redis::{connect::Endpoint, protocol::SLOTS};
 
-/// The most nodes of a cluster that are connected to, as many as Redis recommends. Each gets the password.
+/// The most nodes of a cluster that the client connects to, as many as Redis recommends. Each gets
+/// the password.
 const MOST_NODES: usize = 1_000;
 
 /// Why an answer is not used as a slot map.
@@ -47,6 +48,8 @@ impl SlotMap {
         }
         map.ranges.sort();
         let all_in_order = map.ranges.iter().all(|(first, last, _)| first <= last && *last < SLOTS);
+        // With two owners for a slot, two clients could acquire the same lock on different nodes.
+        // Such a map is refused as a whole.
         if !all_in_order || map.ranges.windows(2).any(|pair| pair[0].1 >= pair[1].0) {
             return Err(NoMap::Unsound);
         }
@@ -76,6 +79,8 @@ impl SlotMap {
     /// The same map except for one slot; the same with it, if the owner is one node too many.
     pub(crate) fn with(&self, slot: u16, owner: Endpoint) -> Self {
         let all = self.all_endpoints();
+        // Redirections are unverified input: a server that invents nodes could have the client open
+        // connections, and send its password, without bound.
         if all.len() >= MOST_NODES && !all.contains(&owner) {
             return self.clone();
         }

@@ -20,7 +20,7 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(30);
 /// The first pause between refreshes while something is wrong; later pauses are longer.
 const MIN_PAUSE: Duration = Duration::from_millis(20);
 const MAX_PAUSE: Duration = Duration::from_secs(1);
-/// A node that stands still must not keep the others from being queried.
+/// A node that does not answer must not keep the others from being queried.
 const NODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl Cluster {
@@ -43,6 +43,9 @@ impl Cluster {
                     if self.install(map, sharded) {
                         pause = MIN_PAUSE;
                     }
+                    // Every request that fails requests a refresh. One that arrives during the
+                    // pause is kept, and all of them share the next refresh: a cluster in trouble
+                    // is not flooded with CLUSTER SLOTS.
                     tokio::time::sleep(pause).await;
                     let refresh_requested = self.refresh_requested.notified();
                     let _ = tokio::time::timeout(REFRESH_INTERVAL, refresh_requested).await;
@@ -61,6 +64,8 @@ impl Cluster {
     async fn fetch_map(&self) -> Result<(SlotMap, bool), ConnectError> {
         let up: Vec<_> = self.nodes.lock().values().filter_map(|node| node.managed.now()).collect();
         let slots = redis::cmd("CLUSTER").arg("SLOTS").to_owned();
+        // Another node each time: a node that is cut off from the others would report its old map
+        // every time.
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
         for at in 0..up.len() {
             let (server, connection) = &up[(first.wrapping_add(at)) % up.len()];
@@ -86,10 +91,13 @@ impl Cluster {
             let answer = query(&node).await;
             answer.inspect(|_| self.map_from.lock().clone_from(&node.address))
         });
+        // All are queried at once: a seed that does not answer must not use up the connect timeout.
         let mut answers = queries.collect::<FuturesUnordered<_>>();
         let mut failure = None;
         while let Some(answer) = answers.next().await {
             match answer {
+                // The first map is used without a comparison. If it is old, the first MOVED
+                // corrects it.
                 Ok(response) => return Ok(response),
                 Err(why) => failure = failure.or(Some(why)),
             }

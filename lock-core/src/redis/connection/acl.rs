@@ -43,6 +43,8 @@ impl MissingRights {
                         missing.needed.extend(may_not_wait.then(|| "+wait".to_owned()));
                         Ok(missing)
                     }
+                    // The reply of another request: over this connection callers would get the
+                    // replies of others.
                     Err(strange) => Err(server.unsupported_error(&strange.to_string())),
                 }
             }

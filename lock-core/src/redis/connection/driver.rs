@@ -31,15 +31,15 @@ pub(super) struct Driver {
     written: usize,
 }
 
-/// Ends the connection with the task, however that ends: callers must not wait for replies that
-/// nothing reads.
+/// Ends the connection when the task ends, for whatever reason: callers must not wait for replies
+/// that no task reads.
 struct EndQueue {
     queue: Arc<Queue>,
     has_run: bool,
 }
 
 impl EndQueue {
-    /// Takes the whole of it, so that the task has it from its beginning.
+    /// Takes the whole value, so that the task owns it from its first poll.
     fn after_the_run(mut self) {
         self.has_run = true;
     }
@@ -47,6 +47,8 @@ impl EndQueue {
 
 impl Drop for EndQueue {
     fn drop(&mut self) {
+        // A panic of this task is a lost connection, which the supervisor must replace. Only a task
+        // that is dropped unfinished has lost its runtime.
         if !self.has_run && !std::thread::panicking() {
             self.queue.abandon();
         }
@@ -66,7 +68,8 @@ impl Driver {
 
     /// Returns when the connection has ended.
     pub(super) fn run(mut self) -> impl Future<Output = ()> + Send {
-        // Outside of the future: a runtime that ends may drop it before it is polled once.
+        // Created outside of the future: a runtime that ends may drop the future before its first
+        // poll. Callers would then wait for replies that no task reads.
         let end = EndQueue { queue: Arc::clone(&self.queue), has_run: false };
         async move {
             if let Err(why) = poll_fn(|context| self.poll(context)).await {
@@ -81,7 +84,9 @@ impl Driver {
             if self.queue.take_unsent(&mut self.unwritten, context.waker()) {
                 return Poll::Ready(Ok(()));
             }
-            // What is queued from here on wakes this task again.
+            // Commands that are queued from here on wake this task again. A full socket does not
+            // keep it from reading: a server that waits until its replies are taken, and a client
+            // that waits until its commands are taken, would block each other.
             if self.unwritten.is_empty() || self.poll_write(context)?.is_pending() {
                 break;
             }
@@ -96,8 +101,11 @@ impl Driver {
                 length => self.written += length,
             }
         }
+        // TLS keeps a part of the bytes until it is flushed. Without this the last command could
+        // stay there until its caller gives up.
         ready!(Pin::new(&mut self.stream).poll_flush(context))?;
         self.unwritten.clear();
+        // The memory of one burst must not stay allocated for the life of the connection.
         self.unwritten.shrink_to(ROOM);
         self.written = 0;
         Poll::Ready(Ok(()))
@@ -106,6 +114,8 @@ impl Driver {
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             let mut room = ReadBuf::new(self.reader.room());
+            // Reads until the socket has nothing more: only a pending read registers this task for
+            // the bytes that arrive next.
             ready!(Pin::new(&mut self.stream).poll_read(context, &mut room))?;
             let length = room.filled().len();
             if length == 0 {

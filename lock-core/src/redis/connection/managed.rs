@@ -90,6 +90,8 @@ impl ManagedConnection {
     }
 
     pub(crate) fn close(&self) {
+        // Cancelled first: `down`, which may run on another thread, must not replace the reason
+        // below with its own.
         self.closed.cancel();
         let before = self.state.send_replace(State::down("the lock client is shut down"));
         if let State::Up(_, connection) = before {
@@ -126,6 +128,8 @@ impl ManagedConnection {
                 Ok((server, connection)) => {
                     self.refresh(&server, &connection).await;
                     tracing::info!(redis = %server.address, "connected to Redis");
+                    // Stored before any command can be sent over it: if it breaks with a command in
+                    // flight, the next connection must be able to kill it.
                     *self.old.lock() = connection.identity.clone();
                     self.state
                         .send_replace(State::Up(Arc::clone(&server), Arc::clone(&connection)));
@@ -137,7 +141,8 @@ impl ManagedConnection {
                         // The runtime ends, and this task with it: nothing was lost.
                         return std::future::pending().await;
                     }
-                    // They lead to the same server, perhaps over the same broken path.
+                    // The idle connections lead to the same server, perhaps over the same broken
+                    // path. An acquisition that took one would wait out its timeout.
                     self.wait_pool.close();
                     self.down("the connection was lost".to_owned());
                     last_up = Some(Instant::now());
@@ -173,12 +178,18 @@ impl ManagedConnection {
         };
         let old = self.old.lock().clone();
         if let Some(old) = old {
+            // The old socket may still carry an acquisition that Redis has not executed. Executed
+            // after the release over the new connection, it would leave the lock held without a
+            // holder for a whole lease.
             let kill = old.kill();
             let ended = connection.query::<i64>(&kill);
             match tokio::time::timeout(server.connect_timeout, ended).await {
-                // Refused: the user may not, and the lease bounds what a late command can do.
+                // Forgotten only once Redis has answered. A refusal is an answer: the user may not
+                // kill connections, and the lease bounds the harm of a late command.
                 Ok(Ok(_) | Err(Failure::ServerError(_))) => *self.old.lock() = None,
                 Ok(Err(Failure::ConnectionLost | Failure::Late)) | Err(_) => {
+                    // Whether the old connection was killed is unknown. The new one is given up,
+                    // and the next one kills the old one first.
                     return Err(server.timeout_error());
                 }
             }
@@ -194,6 +205,8 @@ impl ManagedConnection {
             tokio::select! {
                 () = connection.ended() => return,
                 () = &mut superseded => {
+                    // A replaced primary may accept writes for a while. A lock that is acquired
+                    // there is unknown to the new primary, which would grant it to another client.
                     tracing::warn!(redis = %server.address, "another server is the primary now");
                     connection.end();
                     return;
@@ -221,6 +234,8 @@ impl ManagedConnection {
             self.warnings.look_for_eviction(connection, server).await;
         };
         if tokio::time::timeout(server.connect_timeout, refreshed).await.is_err() {
+            // A slow reply alone does not end the connection: other commands may have been answered
+            // meanwhile.
             connection.silent_since(sent);
         }
     }
@@ -230,6 +245,8 @@ impl ManagedConnection {
         if self.closed.is_cancelled() {
             return;
         }
+        // `since` stays the same when only the reason changes: callers measure with it how long
+        // there was no connection.
         let (known, since) = match &*self.state.borrow() {
             State::Down { why: known, since } => (*known == why, *since),
             State::Up(..) => (false, Instant::now()),
@@ -243,6 +260,8 @@ impl ManagedConnection {
     /// Returns the connection, if there is one.
     pub(crate) fn now(&self) -> Option<(Arc<Server>, Arc<Connection>)> {
         match &*self.state.borrow() {
+            // The supervisor may not have noticed the end yet. Callers that got this connection
+            // would fail over it again and again.
             State::Up(server, connection) if !connection.has_ended() => {
                 Some((Arc::clone(server), Arc::clone(connection)))
             }
@@ -254,6 +273,8 @@ impl ManagedConnection {
     pub(crate) async fn connected(&self) -> (Arc<Server>, Arc<Connection>) {
         let mut changes = self.state.subscribe();
         loop {
+            // Marked before the check: a connection that is opened in between counts as a change.
+            // Otherwise the caller would sleep although there is a connection.
             changes.mark_unchanged();
             if let Some(up) = self.now() {
                 return up;

@@ -88,7 +88,8 @@ impl Connection {
         Ok(Self {
             transport,
             command_timeout: server.command_timeout,
-            // Not every user may run CLIENT INFO.
+            // Not every user may run CLIENT INFO. Without an identity the connection cannot be
+            // killed once it is lost, and only the lease bounds a command that Redis executes late.
             identity: info.ok().and_then(|info| ConnectionId::parse(&info)),
             sharded,
         })
@@ -110,6 +111,8 @@ impl Connection {
         };
         let command = call.packed(self.sharded);
         match self.put(&command, options).await {
+            // The server has forgotten its scripts, as after a restart. NOSCRIPT proves that
+            // nothing was executed, so even a call that must not be repeated is sent again.
             Err(Failure::ServerError(error)) if is(&error, ServerErrorKind::NoScript) => {
                 Box::pin(self.load_and_put(call, &command, options)).await
             }
@@ -126,6 +129,7 @@ impl Connection {
         let answer = async {
             let loaded = load(&self.transport, vec![call.script(self.sharded)]).await;
             loaded.map_err(|error| self.failure(error))?;
+            // Without a time: the timeout below covers loading and the call together.
             self.put(command, SendOptions { sent: None, ..options }).await
         };
         let Some(sent) = options.sent else { return answer.await };
@@ -134,6 +138,8 @@ impl Connection {
     }
 
     fn failure(&self, error: RedisError) -> Failure {
+        // The transport reports a lost connection as an error too. Taken for the server's refusal,
+        // it would fail the caller instead of being retried over the next connection.
         if self.has_ended() { Failure::ConnectionLost } else { Failure::ServerError(error) }
     }
 
@@ -147,6 +153,8 @@ impl Connection {
 
     async fn put_all(&self, commands: Packed, options: SendOptions) -> Result<Response, Failure> {
         let mut answers = self.query_all(&commands, options.sent).await?.into_iter();
+        // The replies arrive in the order of the commands around the script: ASKING before it, WAIT
+        // after it.
         let mut next = || one(answers.next().into_iter().collect());
         if options.asking {
             next()?;

@@ -113,6 +113,8 @@ impl std::fmt::Debug for Transport {
 
 impl Drop for Transport {
     fn drop(&mut self) {
+        // Ended before the tasks are aborted: the driver that is aborted would otherwise mark the
+        // connection as abandoned, as when its runtime ends.
         self.queue.end();
         self.tasks.iter().for_each(AbortHandle::abort);
     }
@@ -228,19 +230,30 @@ impl Queue {
             caller: Some(caller),
             subscribes,
         };
+        // The bytes and their place are added under one lock. If two callers could interleave here,
+        // places and bytes would have different orders, and each caller would get the reply of the
+        // other: it would rely on a lock that the other was granted.
         let mut state = self.state.lock();
         if state.ended || missing == 0 {
+            // The sender is dropped here, so the caller gets `Ended` at once. Queued after the end,
+            // it would wait for a reply that no task reads.
             return replies;
         }
         state.unsent.extend_from_slice(&commands.bytes);
         state.waiting.push_back(waiting);
+        // Taken, so that a burst of commands wakes the driver once. It registers again when it
+        // takes them.
         let (driver, is_full) = (state.driver.take(), state.unsent.len() > MAX_UNSENT);
         drop(state);
         if is_full {
             self.end();
         }
+        // Woken outside the lock: on another thread the driver would run only to wait for that
+        // lock.
         driver.into_iter().for_each(Waker::wake);
         if sent.is_some() {
+            // `notify_one` keeps a permit if the timer does not wait at this moment. Without it the
+            // timer could sleep past this command, and a silent server would go unnoticed.
             self.queued.notify_one();
         }
         replies
@@ -248,17 +261,24 @@ impl Queue {
 
     pub(super) fn abandon(&self) {
         let mut state = self.state.lock();
+        // A task that is dropped after the end of its connection says nothing about the runtime.
+        // The supervisor waits forever behind an abandoned connection, and would never replace this
+        // one.
         state.abandoned = !state.ended;
     }
 
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
+        // Set under the lock under which `push` checks it: a command that was queued after this
+        // would never be sent, and its caller would wait out its timeout.
         state.ended = true;
         let (waiting, driver) = (std::mem::take(&mut state.waiting), state.driver.take());
         state.unsent = Vec::new();
         drop(state);
+        // Cancelled before the callers are notified: a caller that retries at once would otherwise
+        // get this connection again.
         self.ended.cancel();
-        // Their callers find that no reply can come any more.
+        // Their callers learn here that no reply can arrive any more.
         drop(waiting);
         driver.into_iter().for_each(Waker::wake);
     }
@@ -267,9 +287,13 @@ impl Queue {
     /// whether the connection has ended.
     pub(super) fn take_unsent(&self, buffer: &mut Vec<u8>, driver: &Waker) -> bool {
         let mut state = self.state.lock();
+        // Swapped into an empty buffer only: the rest of a half-written command must go first, or
+        // the server would read another command in the middle of it.
         if buffer.is_empty() {
             std::mem::swap(&mut state.unsent, buffer);
         }
+        // Registered under the same lock: a caller that pushes a moment later finds the waker.
+        // Otherwise its command would stay unsent until the next one arrives.
         if !state.driver.as_ref().is_some_and(|known| known.will_wake(driver)) {
             state.driver = Some(driver.clone());
         }
@@ -289,10 +313,15 @@ impl Queue {
         let reply = match reply {
             Value::Push { kind, data } => {
                 let confirms = confirms(&kind);
+                // Only a full channel is an error. Connections for commands drop their receiver at
+                // once, and a push over them is ignored. Waiting for room instead would hold up the
+                // replies behind this push.
                 if let Err(TrySendError::Full(_)) = pushes.try_send(PushInfo { kind, data }) {
                     return Err(Unexpected::Pushes);
                 }
-                // A shard that gives a slot away ends subscriptions without a command.
+                // A shard that gives a slot away ends subscriptions without a command. Such a push
+                // is not the reply to the oldest command: counted as one, it would shift every
+                // later reply to the wrong caller.
                 if !confirms || !state.waiting.front().is_some_and(|oldest| oldest.subscribes) {
                     return Ok(());
                 }
@@ -300,6 +329,8 @@ impl Queue {
             }
             reply => reply,
         };
+        // The place of a caller that has gone is still here. Its reply is removed in its turn and
+        // dropped, so the next caller does not get it.
         let oldest = state.waiting.front_mut().ok_or(Unexpected::Reply)?;
         oldest.replies.push(reply);
         oldest.missing -= 1;
@@ -321,7 +352,11 @@ impl Queue {
             if now < sent + limit {
                 next = Some(next.map_or(sent + limit, |next| next.min(sent + limit)));
             } else {
+                // A late reply alone does not end the connection: a slow server may still be
+                // answering the commands in front of this one. The connection has stalled only if
+                // nothing arrived since this command was sent.
                 is_silent |= last_reply < Some(sent);
+                // Only the caller leaves. The place stays, for the reply that may still arrive.
                 let late = waiting.caller.take();
                 late.into_iter().for_each(|caller| drop(caller.send(Err(NoReply::Late))));
             }

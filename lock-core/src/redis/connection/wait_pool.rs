@@ -42,9 +42,13 @@ impl WaitConnections {
 
     /// A connection for one command. Fails when the server accepts no more of them.
     pub(crate) async fn take(&self, server: &Arc<Server>) -> Result<WaitConnection<'_>, Failure> {
+        // Acquired before a connection is opened, so that a server whose replicas are slow is not
+        // flooded with blocked connections.
         let permit = self.free.acquire().await.map_err(|_| Failure::ConnectionLost)?;
         let known = loop {
             match self.idle.lock().pop() {
+                // After a failover an idle connection still leads to the former primary. A grant
+                // that its replicas confirm is unknown to the new primary.
                 Some((to, connection)) if Arc::ptr_eq(&to, server) && !connection.has_ended() => {
                     break Some(connection);
                 }
@@ -60,6 +64,8 @@ impl WaitConnections {
             })?,
         };
         let connection = Some((Arc::clone(server), connection));
+        // `answered` is false until an accepted reply arrives: a caller that is dropped while it
+        // waits leaves a command in flight on this connection.
         Ok(WaitConnection { connections: self, connection, answered: false, _permit: permit })
     }
 
@@ -73,6 +79,9 @@ impl WaitConnections {
         let abandoned = self.abandoned.lock().clone();
         for identity in abandoned {
             if let Err(Failure::ConnectionLost) = connection.query::<i64>(&identity.kill()).await {
+                // Whether Redis has ended it is unknown: it stays listed, and the next connection
+                // kills it. Any other error is a refusal. The user may not kill connections, and
+                // the lease bounds the harm of a late command.
                 return;
             }
             self.abandoned.lock().retain(|other| *other != identity);
@@ -117,8 +126,12 @@ impl Drop for WaitConnection<'_> {
             return;
         };
         if self.answered && !connection.has_ended() {
+            // Only an idle connection is reused: behind a blocked WAIT the next acquisition would
+            // wait as long.
             self.connections.idle.lock().push((server, connection));
         } else if let Some(identity) = &connection.identity {
+            // Its acquisition may still be executed. It is killed before anything else is sent, so
+            // that the acquisition cannot follow the release that undoes it.
             self.connections.abandoned.lock().push(identity.clone());
         }
     }

@@ -52,6 +52,8 @@ impl Discovery for Sentinels {
         async move {
             loop {
                 tokio::time::sleep(self.recheck).await;
+                // Without an answer nothing is known: an outage of the Sentinels must not cost the
+                // connection, and with it the renewals.
                 if let Ok(now) = self.primary().await
                     && now.endpoint != server.endpoint
                 {
@@ -87,7 +89,10 @@ impl Sentinels {
                 };
                 match answer {
                     Ok(Some(Ok(endpoint))) => {
+                        // The time counts from the first answer, and not from the start: an answer
+                        // that takes longer than the grace would otherwise be accepted alone.
                         over = over.or(Some(Instant::now() + VOTE_GRACE));
+                        // A majority cannot be outvoted by the answers that are missing.
                         if vote(&mut votes, endpoint) * 2 > self.sentinels.len() {
                             break;
                         }
@@ -100,12 +105,18 @@ impl Sentinels {
                     Err(_) => break,
                 }
             }
+            // The sort is stable: among servers with as many votes the first that was named comes
+            // first.
             votes.sort_by_key(|(_, votes)| Reverse(*votes));
             for (endpoint, _) in &votes {
+                // The answers that were missing may name another server: each round tries only the
+                // servers that no earlier round has tried.
                 if !tried.insert(endpoint.clone()) {
                     continue;
                 }
                 let server = self.server.with_endpoint(endpoint.clone()).announced_by("a Sentinel");
+                // During a failover the Sentinels name the old primary until they agree. If it has
+                // become a replica, locks written to it would be refused or lost.
                 match confirm(&server).await {
                     Ok(()) => return Ok(Arc::new(server)),
                     Err(error) => failure.add_server_error(error),

@@ -47,8 +47,8 @@ impl NativeWire {
         whole(call, &self.lock_name(key))
     }
 
-    /// Adds all names of a lock and the name of its counter. Returns the greatest token that is known
-    /// of it, too.
+    /// Adds all names of a lock and the name of its counter. Also returns the greatest token that
+    /// this client knows.
     fn counted(&self, call: ScriptCall, key: &LockKey) -> (ScriptCall, u64) {
         let lock = self.lock_name(key);
         let slot = self.slot(&lock);
@@ -84,7 +84,7 @@ impl NativeWire {
         self.value(command.kind, &command.owner, command.mode)
     }
 
-    /// Takes locks that are free, then so many tokens, then reads what stands under the locks' names.
+    /// Acquires locks that are free, then draws `tokens` tokens, then reads the locks' values.
     pub(crate) fn free_batch(
         &self,
         slot: u16,
@@ -98,7 +98,10 @@ impl NativeWire {
             batch.joined(&self.free_value(command).parts());
             batch.arg("NX").arg("PX").number(whole_ms(command.lease));
         }
+        // After all SETs: a token that is drawn before its lock is acquired could be smaller than
+        // that of a holder in between. Fencing would then reject the writes of the rightful holder.
         batch.command(3).arg("INCRBY").arg(&*self.counter_name(slot)).number(tokens);
+        // Read after the token is drawn: an operator may have taken a lock away between the two.
         batch.command(1 + commands.len()).arg(if commands.len() == 1 { "GET" } else { "MGET" });
         for command in commands {
             batch.joined(&[prefix, command.key.as_str().as_bytes()]);
@@ -113,7 +116,7 @@ impl NativeWire {
         waiters.fold(call, |call, (owner, mode)| call.arg(self.owner(owner)).arg(mode.as_str()))
     }
 
-    /// Releases locks that their owners hold once and for which no other waits. The nonce is the value
+    /// Releases locks that their owners hold once and that have no waiter. The nonce is the value
     /// of the first.
     pub(crate) fn release_free<'a>(
         &self,
@@ -144,8 +147,8 @@ impl NativeWire {
         })
     }
 
-    /// An owner as it stands in Redis: the name of its client comes first, so that a waiter's
-    /// message goes to its client alone.
+    /// An owner as Redis has it: the id of its client comes first, so that only this client
+    /// receives a waiter's message.
     fn owner(&self, owner: &OwnerId) -> String {
         match owner.client() {
             Some(_) => owner.to_string(),

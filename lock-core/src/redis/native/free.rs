@@ -22,7 +22,8 @@ use crate::redis::{
     protocol::{Decimal, MOST_TOKEN},
 };
 
-/// Sent and compared in its parts: each lock that is taken needs it three times, and no text is made.
+/// Sent and compared in parts: each lock that is acquired needs it three times, without an
+/// allocation.
 pub(crate) struct FreeValue<'a> {
     pub(super) kind: &'static str,
     pub(super) mode: &'static str,
@@ -45,7 +46,7 @@ impl FreeValue<'_> {
         String::from_utf8(self.parts().concat()).unwrap_or_default()
     }
 
-    /// Whether a lock has this value, with or without what a waiter writes behind it.
+    /// Whether a lock has this value, with or without the text that a waiter writes behind it.
     pub(crate) fn stands_in(&self, value: &[u8]) -> bool {
         let mut parts = self.parts().into_iter();
         let rest = parts.try_fold(value, |rest, part| rest.strip_prefix(part));
@@ -53,8 +54,8 @@ impl FreeValue<'_> {
     }
 }
 
-/// How long a counter that a script has raised to Redis' clock may be counted on without another
-/// look at the clock.
+/// How long the client relies on a counter that a script has raised to Redis' clock. After that a
+/// script reads the clock again.
 const RAISED_FOR: Duration = Duration::from_secs(1);
 
 /// One counter: of a server, or of a slot of a cluster.
@@ -72,19 +73,23 @@ impl Counter {
         self.known.load(Ordering::Acquire)
     }
 
-    /// A token was granted, and so many in reserve after it.
+    /// A token was granted, with `more` tokens in reserve after it.
     pub(crate) fn granted(&self, token: FencingToken, more: u32) {
         let last = token.get().saturating_add(u64::from(more));
+        // Replies of several tasks arrive in any order: an older one must not lower the greatest
+        // token, or a counter that was lost would go unnoticed.
         self.known.fetch_max(last, Ordering::AcqRel);
     }
 
     pub(crate) fn raised(&self, connection: &Arc<Connection>, sent: Instant) {
+        // A weak handle keeps the allocation: no later connection can have the same address and be
+        // taken for this one.
         *self.raised.lock() = Some((Arc::downgrade(connection), sent));
     }
 
-    /// Whether INCRBY over this connection gives tokens that exceed all earlier ones. Behind a new
-    /// connection another server may be, whose counter lacks the last tokens: a script that looks at
-    /// the clock comes first.
+    /// Whether INCRBY over this connection gives tokens that exceed all earlier ones. A new
+    /// connection may lead to another server, whose counter lacks the last tokens. A script that
+    /// reads the clock goes first there.
     pub(crate) fn may_increment(&self, connection: &Arc<Connection>) -> bool {
         let raised = self.raised.lock();
         raised.as_ref().is_some_and(|(over, sent)| {
@@ -104,11 +109,11 @@ pub(crate) enum Tried {
     Failed(Unavailable),
 }
 
-/// Reports the outcome of each SET; `None` if the answers are to another question.
+/// Reports the outcome of each SET; `None` if the replies belong to other commands.
 ///
-/// A grant counts only if its own value stood there after its token was drawn. If an operator took a
-/// lock away between the two, the token would be greater than the operator's, and writes of the former
-/// holder would be accepted.
+/// A grant counts only if the lock still had its value after its token was drawn. If an operator
+/// took the lock away between the two, the token would be greater than the operator's. Writes of
+/// the former holder would then be accepted.
 pub(super) fn report_tried(
     wire: &NativeWire,
     answers: &[Value],
@@ -124,11 +129,13 @@ pub(super) fn report_tried(
     let after = match after {
         Value::Array(after) if after.len() == sets.len() => after.as_slice(),
         Value::BulkString(_) | Value::Nil if sets.len() == 1 => std::slice::from_ref(after),
+        // The values could not be read, as in a slot that has moved: no grant of this batch is
+        // certain.
         Value::ServerError(_) => &[],
         _ => return None,
     };
-    // The counter was not incremented, or it is behind what this process knew when it sent this: it
-    // was lost. No token of this batch is used; the scripts raise the counter.
+    // The counter was not incremented, or it is behind the token that this process knew when it
+    // sent the command: it was lost. No token of this batch is used; the scripts raise the counter.
     let last = match last {
         Value::Int(last) => {
             let last = u64::try_from(*last).ok();
@@ -143,6 +150,9 @@ pub(super) fn report_tried(
         let outcome = match (set, &mut next) {
             (Value::Nil, _) => Tried::Refused,
             (Value::Okay, Some(before)) => {
+                // The tokens of refused tries are never used: they are only gaps. Those in reserve
+                // follow the grant's own, so that a local hand-off gets a greater token than its
+                // predecessor.
                 let token = FencingToken::new(*before + 1);
                 *before += 1 + u64::from(command.reserved_tokens);
                 counter.granted(token, command.reserved_tokens);

@@ -1,11 +1,11 @@
-//! Sends tries at free locks, and what may undo them: releases, and waiters that leave a line. A command
-//! that is alone is sent by its caller; those that are ready at the same moment go to Redis together, by
-//! one task.
+//! Sends tries at free locks, and what may undo them: releases, and waiters that leave a line. A
+//! caller sends its command itself if no other is under way. One task sends those that are ready at
+//! the same moment together.
 //!
-//! An undo is sent behind the try that it may have to undo. Otherwise Redis would execute it first, and the
-//! try would take a lock that has no holder, for a whole lease. The caller of the try may be gone, and the
-//! try still be in the queue: so an undo is sent past the queue only while no try is in it, and the task
-//! sends what it takes from the queue at one moment over one connection, the tries first.
+//! An undo is sent behind the try that it may have to undo. Otherwise Redis would execute it first,
+//! and the try would take a lock that has no holder, for a whole lease. The try may still be in the
+//! queue after its caller has gone. So an undo passes the queue only while no try is in it. The
+//! task sends everything that it takes at one moment over one connection, the tries first.
 
 use std::sync::{
     Arc,
@@ -37,13 +37,13 @@ use crate::redis::{
     recent_keys::RecentKeys,
 };
 
-/// The most commands of a kind in one write: Redis answers nothing else meanwhile.
+/// The most commands of a kind in one write: Redis serves no other client meanwhile.
 const MAX_BATCH: usize = 64;
 
 /// The outcome of a release, and whether the command was sent more than once.
 type ReleaseOutcome = Result<(Released, bool), Unavailable>;
 
-/// How many commands there are that another may have to wait for.
+/// Counts of the commands that another one may have to wait for.
 #[derive(Debug, Default)]
 struct UnderWay {
     /// Tries and releases without an answer.
@@ -91,7 +91,7 @@ enum Pending {
     Leave(Leave),
 }
 
-/// What the task takes from the queue at one moment.
+/// The commands that the task takes from the queue at one moment.
 #[derive(Default)]
 struct Taken {
     tries: Vec<Try>,
@@ -146,6 +146,8 @@ impl Writer {
 
     pub(crate) async fn try_free(&self, command: &AcquireCommand) -> Tried {
         let (_counted, is_alone) = Counted::new(&self.under_way.tries);
+        // A lone try is queued at the connection in the first poll of this future. Its undo is sent
+        // when the future has ended or was dropped, so it is always behind the try.
         if is_alone {
             let slot = self.batches.wire.slot_of(&command.key);
             let mut outcome = Tried::Unknown;
@@ -153,14 +155,18 @@ impl Writer {
             return outcome;
         }
         let (answer, answered) = oneshot::channel();
+        // Counted before it is in the queue: a release between the two would find no unsent try,
+        // and overtake this one.
         self.under_way.unsent.fetch_add(1, Ordering::AcqRel);
-        // Without the task the client is shut down, which the script finds out.
+        // The task ends only with the client: then the script that follows reports the shutdown.
         let _ = self.queue.send(Pending::Try(Try { command: command.clone(), answer }));
         answered.await.unwrap_or(Tried::Unknown)
     }
 
     pub(crate) async fn release(&self, command: ReleaseCommand) -> ReleaseOutcome {
         let (_counted, is_alone) = Counted::new(&self.under_way.releases);
+        // Releases that are ready together share a script: in a batch each costs Redis about half
+        // as much as alone.
         if is_alone && self.may_pass_queue() {
             return self.batches.release(&command).await;
         }
@@ -206,7 +212,8 @@ impl Batches {
             };
             let Some(first) = first else { break };
             if came_together {
-                // Tasks that are ready to run may have more to send.
+                // Other tasks that are ready to run may add commands to this batch. Only after a
+                // batch of several: a lone command would wait for a turn of the runtime in vain.
                 tokio::task::yield_now().await;
             }
             let mut taken = Taken::default();
@@ -219,15 +226,21 @@ impl Batches {
             came_together = taken.len() > 1;
             let tries = taken.tries.len();
             for sending in self.send(taken) {
+                // Each future is polled once, in order, which queues its bytes at the connection.
+                // An undo in the same batch is therefore behind its try.
                 let mut sending = sending;
-                // Queued at the connection now, before anything that is taken from the queue later.
+                // A future that is still pending has queued its bytes, in front of everything that
+                // is taken from the queue later.
                 if (&mut sending).now_or_never().is_none() {
                     in_flight.push(sending);
                 }
             }
-            // Only now: an undo that finds none in the queue is sent by its caller, on another thread.
+            // Only now: the caller of an undo, on another thread, sends it itself once it finds no
+            // unsent try. Earlier, the undo could overtake a try that was taken and not sent.
             unsent.fetch_sub(tries, Ordering::AcqRel);
         }
+        // The queue is closed, but callers still wait for the outcome of their last commands: a
+        // release that is dropped here would leave its lock held for a whole lease.
         while in_flight.next().await.is_some() {}
     }
 
@@ -276,8 +289,11 @@ impl Batches {
         Reply::new(self.dispatch(slot, &call).await?.answer).left()
     }
 
-    /// Whether most likely no other waits for the lock.
+    /// Whether most likely no waiter is at the lock.
     fn is_plain(&self, command: &ReleaseCommand) -> bool {
+        // A wrong guess costs a second script, and never a wake-up: the plain script deletes only
+        // the exact value of the owner. A waiter has written itself behind that value, so its lock
+        // is left to the whole script.
         command.holds == 0
             && !command.in_line
             && command.holder.kind != Kind::Semaphore
@@ -294,13 +310,14 @@ impl Batches {
             }
             again = plain_again;
         }
-        // Boxed apart: what is above is moved for every release, and must be small.
+        // Boxed apart: the part above is moved for every release, and must be small.
         let mut outcomes = Box::pin(self.release_whole(slot, &[command])).await;
         let (released, whole_again) = outcomes.pop().unwrap_or_else(|| Err(too_few_answers()))?;
         Ok((released, again || whole_again))
     }
 
-    /// First those for which most likely no other waits, then the others. Returns the outcome of each.
+    /// First the locks that most likely have no waiter, then the others. Returns the outcome of
+    /// each.
     async fn release_all(&self, slot: u16, commands: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
         let mut outcomes: Vec<Option<ReleaseOutcome>> = commands.iter().map(|_| None).collect();
         let plain: Vec<_> = (0..commands.len()).filter(|at| self.is_plain(commands[*at])).collect();
@@ -308,6 +325,9 @@ impl Batches {
         if !plain.is_empty() {
             match self.release_plain(slot, plain.iter().map(|at| commands[*at])).await {
                 Ok((others, plain_again)) => {
+                    // The plain script may have run twice. Locks that it had released the first
+                    // time had no value the second time, and are now among the others: their
+                    // outcome must count as repeated too.
                     again = plain_again;
                     for (number, at) in plain.into_iter().enumerate() {
                         if !others.contains(&(number + 1)) {
@@ -329,8 +349,8 @@ impl Batches {
         outcomes.into_iter().map(|one| one.unwrap_or_else(|| Err(too_few_answers()))).collect()
     }
 
-    /// By a script that looks at nothing but the locks' values. Returns the numbers, from 1, of those
-    /// that were not released, and whether the script was sent more than once.
+    /// By a script that reads only the locks' values. Returns the numbers, from 1, of those that
+    /// were not released, and whether the script was sent more than once.
     async fn release_plain(
         &self,
         slot: u16,
@@ -372,10 +392,14 @@ impl Batches {
         mut report: impl FnMut(usize, Tried),
     ) {
         let counter = self.wire.counter(slot);
+        // Without a connection over which a script has raised the counter lately, INCRBY could
+        // return a token that an earlier holder has. The script goes first then.
         let up = self.dispatcher.up(slot);
         let Some((.., connection)) = up.filter(|(.., over)| counter.may_increment(over)) else {
             return;
         };
+        // Read before anything is sent: a counter that is behind the tokens that were known then
+        // has been lost.
         let (known, sent) = (counter.known(), Instant::now());
         let total = commands.iter().map(|one| 1 + u64::from(one.reserved_tokens)).sum();
         let answers =
@@ -385,10 +409,13 @@ impl Batches {
                 if report_tried(&self.wire, &answers, slot, commands, (known, total), report)
                     .is_none()
                 {
+                    // These replies belong to other commands, and so would all later ones: callers
+                    // would rely on locks that were granted to others.
                     connection.end();
                 }
             }
-            // The script is sent over the next connection.
+            // The try may have been executed. The script is sent over the next connection and finds
+            // the owner in the value.
             Err(Failure::ConnectionLost | Failure::ServerError(_)) => {}
             Err(Failure::Late) => {
                 let why = Tried::Failed(self.dispatcher.no_answer(self.dispatcher.command_timeout));

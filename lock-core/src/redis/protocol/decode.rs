@@ -10,10 +10,10 @@ use redis::Value;
 
 use super::server_text::cleaned;
 
-/// A greater token is not believed, so there is always room for those that follow. A counter of microseconds
-/// reaches it in the year 2112.
+/// A greater token is not accepted, so there is always room for those that follow. A counter of
+/// microseconds reaches it in the year 2112.
 pub(crate) const MOST_TOKEN: u64 = 1 << 52;
-/// The longest remaining time of a lease that is believed: the longest lease.
+/// The longest remaining time of a lease that is accepted: the longest lease.
 const MOST_SPAN: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A script's reply: `{STATUS, nonce, ...}`.
@@ -42,6 +42,8 @@ pub(crate) fn answers(reply: &Value, nonce: &str) -> Result<(), Unavailable> {
         Value::BulkString(text) => second_word(text, nonce.len()),
         _ => None,
     };
+    // Checked before anything is decoded: a grant that belongs to another request would let two
+    // callers hold one lock.
     if carried == Some(nonce.as_bytes()) {
         return Ok(());
     }

@@ -55,6 +55,8 @@ impl ReplyReader {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
             if self.bytes.len() > ROOM {
+                // The memory of one long reply must not stay allocated for the life of the
+                // connection.
                 self.bytes = vec![0; ROOM];
             }
         }
@@ -127,6 +129,8 @@ impl ReplyReader {
                 b'|' => 2 * length(line)?.ok_or(Malformed::NoReply)? + 1,
                 _ => return Err(Malformed::NoReply),
             };
+            // Counted by the headers, before the values have arrived: a header alone can announce
+            // millions of them, and decoding would reserve memory for all.
             self.values = self.values.saturating_add(more);
             if self.values > MAX_VALUES {
                 return Err(Malformed::TooManyValues);

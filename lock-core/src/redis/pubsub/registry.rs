@@ -42,6 +42,8 @@ impl Channel {
     fn subscribed(&mut self, by: Option<SubscriberId>) {
         self.subscribed_by = by;
         self.common.subscribed = by.is_some();
+        // Releases that were published without a subscription have reached no listener: after each
+        // change all waiters try once.
         self.notify(None);
     }
 
@@ -128,6 +130,8 @@ impl Channels {
     /// `subscriber` does not receive the channel any more: its waiters try again.
     pub(crate) fn unsubscribed(&self, name: &str, subscriber: SubscriberId) {
         if let Some(channel) = self.all().get_mut(name)
+            // The channel may have moved to another subscriber with its slot: the late message of
+            // the former node must not mark it as unsubscribed.
             && channel.subscribed_by == Some(subscriber)
         {
             channel.subscribed(None);

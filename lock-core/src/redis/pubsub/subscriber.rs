@@ -1,4 +1,4 @@
-//! Pub/sub: receives notifications of releases, over a connection of its own.
+//! Pub/sub: receives notifications of releases, over a separate connection.
 //!
 //! A message is a hint. Every message, and every new subscription, makes each waiter of that
 //! channel try again, and waiters also poll.
@@ -137,6 +137,9 @@ impl Subscriber {
                 () = self.closed.cancelled() => {}
                 () = self.run_connection() => {}
             }
+            // Wakes every waiter once, and from then on they poll. Messages that are published
+            // before the next subscription are lost, and a waiter that relied on them would sleep
+            // past a release.
             self.channels.unsubscribed_all(self.id);
             self.channels.drop_idle(|slot| self.filter.has(slot));
             if started.elapsed() > MAX_BACKOFF {
@@ -166,6 +169,9 @@ impl Subscriber {
         let mut changes = self.filter.changes();
         let mut superseded = self.discovery.superseded(&server);
         let mut tick = tokio::time::interval(TICK);
+        // The channels that were requested over this connection. `Channels` has those that Redis
+        // has confirmed, and only these count for waiters: an earlier release would wake none of
+        // them.
         let mut subscribed = HashSet::new();
         let mut look_at = Some(Instant::now());
         loop {
@@ -221,6 +227,8 @@ impl Subscriber {
             for (verb, name) in changes {
                 // One channel each: a shard refuses channels of several slots in one command.
                 commands.command(2).arg(verb).arg(name);
+                // Recorded before the reply: if the node ends the subscription in between,
+                // `on_push` finds it here and subscribes again.
                 if *verb == subscribe {
                     subscribed.insert(name.clone())
                 } else {
@@ -237,8 +245,8 @@ impl Subscriber {
                     match self.refused(server, &error.into()) {
                         Subscribed::Done => {}
                         Subscribed::Never => {
-                            // Not every refusal ends the connection, but only a new connection
-                            // helps.
+                            // Only a new connection helps, but not every refusal ends this one. The
+                            // pause keeps the loop from dialling as fast as it can.
                             tokio::time::sleep(MAX_BACKOFF).await;
                             return Subscribed::Never;
                         }
@@ -246,7 +254,8 @@ impl Subscriber {
                     }
                 }
             }
-            // Each confirmation is a push: those of all channels could be more than have room.
+            // Each confirmation is a push. Those of all channels together could fill the channel of
+            // pushes, which would end the connection.
             while let Ok(push) = pushed.try_recv() {
                 if self.on_push(&push, subscribed) {
                     outcome = Subscribed::Later;
@@ -262,6 +271,8 @@ impl Subscriber {
     fn refused(&self, server: &Server, error: &RedisError) -> Subscribed {
         match (classify(error), &self.filter) {
             (ErrorClass::Moved(to), ChannelFilter::Slots(owner)) => {
+                // The map is corrected at once: the subscriber of the new owner then subscribes to
+                // the channel. Until that is confirmed its waiters poll.
                 if let Some((_, slot)) = error.redirect_node() {
                     owner.moved(slot, server.redirected(&to));
                 }
@@ -301,6 +312,8 @@ impl Subscriber {
             }
             PushKind::Unsubscribe | PushKind::SUnsubscribe => {
                 self.channels.unsubscribed(channel, self.id);
+                // This client removes a channel before it unsubscribes. So the node has ended this
+                // subscription itself, and no message would arrive any more.
                 if subscribed.remove(channel) {
                     if let ChannelFilter::Slots(owner) = &self.filter {
                         owner.suspect();
