@@ -67,6 +67,8 @@ impl ClientInner {
         let status = self.store.connection_status();
         if status.is_err() {
             let limit = self.settings.command_timeout;
+            // No command was sent that could time out: without this, callers that queue in this
+            // process would wait out their whole time while there is no connection.
             self.open_breaker(key, LeaseInstant::now().before(limit));
         }
         let since = self.silent_since(key)?;

@@ -58,6 +58,8 @@ impl ClientInner {
         settings: ClientConfig,
         tasks: Arc<Tasks>,
     ) -> Arc<Self> {
+        // The tasks share the schedule and the queue, and not this client: they would keep it
+        // alive, and its drop, which ends them, would never run.
         let (schedule, queue) = (Arc::<Schedule>::default(), Arc::<ReconcileQueue>::default());
         tasks.spawn_task_of(&schedule, renewal::work);
         tasks.spawn_task_of(&queue, reconcile::work);
@@ -115,6 +117,9 @@ impl ClientInner {
     ) -> Result<T, AcquireError> {
         let mut draining = self.draining.subscribe();
         tokio::select! {
+            // The shutdown is checked first: a grant that arrives with it is dropped, and its
+            // attempt releases it. Returned to the caller, it would be a hold that the shutdown
+            // does not wait for.
             biased;
             _ = draining.wait_for(|draining| *draining) => Err(AcquireError::Draining),
             acquired = acquired => acquired,

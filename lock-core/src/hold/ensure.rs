@@ -21,6 +21,8 @@ impl Hold {
         }
         // Nothing is sent for what no renewal can give.
         self.at_least(self.most_remaining(), wanted)?;
+        // Waits for the step under way: two renewals at once could be executed in either order, and
+        // the older answer would be taken for the newer one.
         let step = self.lease.step().await;
         // The step before it may have been a renewal.
         if self.has(wanted)? {

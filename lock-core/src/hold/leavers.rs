@@ -70,6 +70,8 @@ impl Leavers {
     /// The groups whose command can be sent now.
     pub(super) fn ready(&mut self) -> Vec<Group> {
         let Self { gathered, sent } = self;
+        // At most one command per line is in flight: waiters that give up meanwhile are gathered
+        // for the next one.
         let ready = gathered.extract_if(|line, _| sent.insert(line.clone()));
         ready.map(|(line, leavers)| Group { line, leavers }).collect()
     }
@@ -91,7 +93,8 @@ impl Group {
             leavers.iter().map(|one| (one.step.lease().owner.clone(), one.mode)).collect();
         let sent = LeaseInstant::now();
         let mut command = client.store.leave(LeaveCommand::new(line.0, line.1, waiters));
-        // Its first poll sends it.
+        // The first poll sends it. New places in line, which are sent from now on, come behind it:
+        // they need not wait for the answer.
         let at_once = poll!(&mut command);
         leavers.iter().for_each(|one| one.step.lease().state().leave_sent());
         let answer = match at_once {
@@ -100,6 +103,8 @@ impl Group {
         };
         for Leaver { pending, step, mode } in leavers {
             let is_over = match &answer {
+                // The command also releases a grant whose reply was lost, so nothing of the waiter
+                // is left.
                 Ok(()) => {
                     step.lease().state().has_left(mode);
                     true

@@ -34,6 +34,8 @@ impl Schedule {
     fn linger(&self, hold: &Arc<Hold>, mode: Mode, until: LeaseInstant) -> bool {
         {
             let mut lingering = self.lingering.lock();
+            // Checked under the lock under which `leave_lingering` takes the guards: a guard that
+            // is added after it would never be given up, and the shutdown would wait for it.
             if lingering.closed {
                 return false;
             }
@@ -104,6 +106,8 @@ impl Hold {
             *last.of_mut(mode) = 1;
             lease.remove_hold(self, last);
             self.lease.client.give_back(own.permit.take());
+            // A lease that others share is reconciled as usual: left to the store, it would end
+            // under them.
             let left = lease.holds.count() == 0 && lease.leave();
             if left { Next::Reconcile } else { lease.next(self.lease.kind) }
         };

@@ -123,6 +123,8 @@ impl Handoff {
                 state.least_remaining = None;
                 Some(state.add_hold(&lease, request, None, Arrival::HandedOff, now))
             } else {
+                // The holder of an ended lease could work beside the next one in another process:
+                // it is released instead, and the waiter gets an error.
                 state.start_release();
                 None
             };

@@ -221,6 +221,8 @@ impl Hold {
                 None => return Ok(()),
             }
         };
+        // Outside the locks: both of these take them again. If the hold has ended meanwhile, they
+        // change nothing.
         if cause == LostCause::MaxHold {
             self.lose_alone(cause);
         } else {
@@ -248,6 +250,8 @@ impl Hold {
     pub(crate) fn least_remaining(&self) -> Option<Duration> {
         let lease = self.lease.state();
         let own = self.state();
+        // The loss has removed its guards from the lease. Removed a second time, they would be
+        // missing from the count of another hold, and the store would release that one.
         if own.end.is_some() { own.least_remaining } else { lease.least_remaining }
     }
 
@@ -262,6 +266,8 @@ impl Hold {
         while self.check().is_ok() {
             let subscribed_in_time = tokio::time::timeout(LOOK_FOR_REQUESTS, wakeups.subscribed());
             let _ = subscribed_in_time.await;
+            // Wake-ups until here are covered by the check that follows. A request that is written
+            // after the check sends another one.
             wakeups.listen();
             if matches!(admin.release_requested(self.lease.holder()).await, Ok(true)) {
                 return;
@@ -327,6 +333,9 @@ impl Hold {
                 let mut last = Holds::default();
                 *last.of_mut(mode) = 1;
                 lease.remove_hold(self, last);
+                // The end is set under the lock under which the count falls: a re-entry at this
+                // moment finds either a live hold or an ended one, never a guard that is not
+                // counted.
                 own.end = Some(HoldEnd::Released);
                 own.least_remaining = lease.least_remaining;
                 self.lease.client.give_back(own.permit.take());

@@ -107,6 +107,8 @@ pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
     let mut in_flight = FuturesUnordered::new();
     let mut resting = FuturesUnordered::new();
     loop {
+        // Emptied before the wait: a push during this loop leaves a permit in `pushed`, so the wait
+        // ends at once.
         while let Some(lease) = queue.pop() {
             line.extend(leavers.gather(PendingRelease::new(&queue, lease)));
         }

@@ -68,6 +68,8 @@ impl WaitDeadline {
 
     /// Whether the acquisition had lasted for longer than `time` at `moment`.
     pub(crate) fn began_before(&self, moment: LeaseInstant, time: Duration) -> bool {
+        // Both as times until now: the two moments are of different clocks, since one of them also
+        // counts while the machine is suspended.
         self.started_at.elapsed() > LeaseInstant::now().since(moment) + time
     }
 

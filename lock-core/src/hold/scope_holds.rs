@@ -52,6 +52,7 @@ impl ScopeHolds {
             let of_clients = slots.map.iter().filter(|((_, of), _)| is(of));
             of_clients.filter_map(|(_, slot)| slot.hold()).collect()
         };
+        // Outside the lock of the slots, which every acquisition of the scope takes.
         holds.retain(|hold| hold.state().end.is_none());
         holds
     }
@@ -110,6 +111,8 @@ impl ScopeHolds {
         if map.len() >= FEW.max(*limit) {
             // A scope that lives long locks many keys. Twice what is left may be added before the
             // next search, so that it costs little for each.
+            // A slot that an acquisition has borrowed stays: with a second slot for the same key,
+            // two acquisitions of the scope would contend with each other.
             map.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.hold().is_some());
             *limit = 2 * map.len();
         }

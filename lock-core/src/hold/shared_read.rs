@@ -59,6 +59,8 @@ pub(crate) async fn share(
     let one_command = own.client.settings.command_timeout;
     let limit = wait_deadline.or_within(one_command).min(Instant::now() + one_command);
     let granted = ticket.lease.until(LeaseInner::granted_to_joiners);
+    // Bounded: a leader whose future is not polled would otherwise keep the readers behind it for
+    // as long as they wait.
     let granted = tokio::time::timeout_at(limit, granted).await.unwrap_or(false);
     own.client.check_draining()?;
     if granted && let Some(hold) = ticket.join(own, request) {

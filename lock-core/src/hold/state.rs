@@ -77,7 +77,7 @@ pub(crate) struct LeaseInner {
     pub(crate) may_be_taken: bool,
 }
 
-/// The holds that rely on a lease, and what all their guards hold together.
+/// The holds that rely on a lease, and the counts of all their guards.
 #[derive(Debug, Default)]
 pub(crate) struct LiveHolds {
     /// The one that was granted with the lease or handed the lease: most have no other.

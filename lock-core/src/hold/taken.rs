@@ -1,5 +1,5 @@
-//! Learns at once when an operator takes a lock away, so that work under it does not go on until the next
-//! renewal.
+//! Learns at once when an operator takes a lock away, so that work under it does not continue until
+//! the next renewal.
 //!
 //! The store's message is a hint, and does not end a hold: it has every lease renewed now, and the
 //! store's answer ends those that were taken. A client subscribes once, when work first waits under one
@@ -36,7 +36,7 @@ impl ClientInner {
 }
 
 async fn renew_when_taken(mut taken: WakeupReceiver, schedule: &Schedule) {
-    // What was held before the subscription stood is renewed as ever.
+    // A lock that is taken away before the subscription is confirmed is found by its next renewal.
     taken.subscribed().await;
     loop {
         taken.listen();

@@ -1,4 +1,4 @@
-//! What holds and waits are for, as it is written down for operators: see [`WorkInfo`].
+//! Describes for operators what holds and waits are for: see [`WorkInfo`].
 
 use std::{
     sync::{Arc, Weak},
@@ -161,6 +161,9 @@ impl WaitRecord {
         if let Some(scope) = &wait.scope {
             scope.begin_wait(&wait.key, wait.since);
             for hold in scope.live(|_| true) {
+                // The holds of a scope that waits are recorded even if they are young: without them
+                // an operator, or the search for deadlocks, would not see what the waiter keeps
+                // from others.
                 hold.lease.record_work();
             }
         }

@@ -26,6 +26,8 @@ struct DueLease {
 
 impl Drop for DueLease {
     fn drop(&mut self) {
+        // Without an answer, as after a panic, it returns soon. A lease that is missing from the
+        // schedule would never be renewed, and would end under its holder.
         let at = self.again.unwrap_or_else(|| LeaseInstant::now().after(BUSY_RETRY));
         self.lease.client.schedule.add_at(&self.lease, at);
     }
@@ -59,6 +61,8 @@ pub(crate) fn batches(schedule: &Schedule, due: Vec<Arc<Lease>>) -> Vec<Batch> {
                 let due = alike.entry((lease.kind, mode, shard)).or_default();
                 due.push(DueLease { lease, _step: step, again: None });
             }
+            // Another command of the lease is in flight. If that is a release, a renewal beside it
+            // could be executed after it and be answered as lost.
             None => schedule.add_at(&lease, now.after(BUSY_RETRY)),
         }
     }
@@ -186,6 +190,8 @@ impl Lease {
             }
             Renewal::Failed { .. } => {
                 let mut state = self.state();
+                // Unknown is not lost: the holder works on until its own clock ends the lease, and
+                // the renewal is tried again until then.
                 state.renewal = LeaseState::Unknown;
                 now.after(lease::renewal_retry(state.length)).min(state.valid_until)
             }

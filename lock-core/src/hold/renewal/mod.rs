@@ -41,11 +41,15 @@ pub(crate) async fn work(schedule: Arc<Schedule>) {
         };
         tokio::select! {
             () = due => {}
+            // A lease was added that is due before `next`: without this the task would sleep past
+            // it, and the lease would end unrenewed.
             () = schedule.sooner.notified() => continue,
             Some(_) = under_way.next() => continue,
         }
         schedule.end_lingering(LeaseInstant::now());
         for batch in batch::batches(&schedule, schedule.take_due(LeaseInstant::now())) {
+            // Not awaited here: a shard that does not answer would hold up the renewals of all
+            // others.
             under_way.push(batch.renew());
         }
     }

@@ -116,6 +116,8 @@ impl Schedule {
         let mut due = self.lock();
         let leases = due.leases.first_key_value().map(|(at, _)| *at);
         let lingering = self.lingering.lock().first();
+        // Under the lock under which `add_at` compares: a lease that is added at this moment is
+        // either seen here, or finds this time and wakes the task.
         due.looks_at = leases.into_iter().chain(lingering).min();
         due.looks_at
     }
@@ -136,6 +138,8 @@ impl Schedule {
         let leases: Vec<_> = self.lock().leases.values().filter_map(Weak::upgrade).collect();
         let now = LeaseInstant::now();
         for lease in leases {
+            // If the renewal finds the lease gone, the loss is reported as taken away by an
+            // operator.
             lease.state().may_be_taken = true;
             self.add_at(&lease, now);
         }
