@@ -33,8 +33,8 @@ impl Drop for Attempt {
     }
 }
 
-/// As [`Attempt`], of one lease and its first command. Most locks are free: what only waiters need
-/// is not made here.
+/// As [`Attempt`], of one lease and its first command. Most locks are free: the state that only
+/// waiters need is not created here.
 pub(crate) struct FirstAttempt(Option<Arc<Lease>>);
 
 impl Drop for FirstAttempt {
@@ -60,6 +60,8 @@ impl FirstAttempt {
         }
         let outcome = lease.attempt(request, wait_deadline, true, None).await?;
         if let AttemptOutcome::Granted(_) = outcome {
+            // The hold owns the lease now: kept here, the drop of this attempt would release a lock
+            // that was just granted.
             self.0 = None;
         }
         Ok(outcome)
@@ -125,6 +127,7 @@ impl Attempt {
             (leases, _) => attempt_all(leases, requests, wait_deadline, yields, limit).await?,
         };
         if let AttemptOutcome::Granted(_) = outcome {
+            // As above: the holds own their leases now.
             self.leases.clear();
         }
         Ok(outcome)
@@ -151,6 +154,8 @@ async fn attempt_all(
     match checked(answer, leases, requests, sent_at)? {
         AcquiredAll::Granted(tokens) => {
             let now = LeaseInstant::of(ended);
+            // One lease that may have ended is enough: the caller needs all of them at once. The
+            // attempt releases the others when it is dropped.
             if !leases.iter().all(|lease| lease.in_time(sent_at, now)) {
                 return Err(late(longest(requests)));
             }
@@ -209,6 +214,8 @@ fn longest(requests: &[LockRequest]) -> Duration {
 impl Lease {
     /// Nothing of it stays in the store.
     fn give_up(self: Arc<Self>) {
+        // Readers that wait for this leader try themselves now. Otherwise they would wait until
+        // their command timeout for an answer that no task receives.
         self.on_refused();
         if !self.finish() {
             self.state().start_release();

@@ -43,6 +43,9 @@ pub(crate) fn enter<'a>(
         }
         let hold = wait_loop::acquire_one(client, request, &wait_deadline).await?;
         if let Some(slot) = &slot {
+            // Set while the turn is held: the next acquisition of the scope then finds this hold.
+            // Without it that acquisition would contend with a new owner, and wait for its own
+            // scope.
             slot.set(&hold);
         }
         Ok(renewed_guard(client, hold, request, &wait_deadline))
@@ -118,6 +121,8 @@ async fn enter_in(
     let mut turns = Vec::with_capacity(places.len());
     for (place, request) in places.iter().zip(requests) {
         let Some(place) = place else { continue };
+        // In the order of the keys, as in every acquisition: two acquisitions of one scope would
+        // otherwise each wait for the turn that the other has.
         turns.push(slot_turn(client, place, request, &wait_deadline).await?);
     }
     let mut guards: Vec<Option<LockGuard>> = Vec::with_capacity(requests.len());
@@ -139,6 +144,8 @@ async fn enter_in(
         Vec::new().into_iter()
     } else {
         let anew = pin!(acquire_anew(client, &missing, wait_deadline));
+        // A re-entered lock may be lost during the wait for the others. The caller could not work
+        // under all of them, so waiting on would only keep others out.
         unless_lost(guards.iter().flatten(), anew).await??.into_iter()
     };
     let all = guards.into_iter().zip(&places).map(|(guard, place)| {
@@ -165,6 +172,8 @@ async fn acquire_anew(
     let mut all = Vec::with_capacity(requests.len());
     for requests in requests.chunks(at_once.max(1)) {
         let acquired = pin!(acquire_chunk(client, requests, wait_deadline));
+        // The earlier keys are held during the wait for this one: if one of them is lost, the wait
+        // ends at once.
         all.extend(unless_lost(all.iter(), acquired).await??);
     }
     Ok(all)

@@ -13,8 +13,8 @@ use crate::{
     types::{AcquireError, LostCause, WrongKind},
 };
 
-/// The right to the lease's next step, once the outcome of every earlier step is known: the count that
-/// a re-entry sends depends on them. A hold that has ended is not entered in any case.
+/// Returns the right to the lease's next step, once the outcome of every earlier step is known: the
+/// count that a re-entry sends depends on them. A hold that has ended is not entered in any case.
 async fn settled_step(hold: &Arc<Hold>, request: &LockRequest) -> Result<StepPermit, Unavailable> {
     let lease = &hold.lease;
     loop {

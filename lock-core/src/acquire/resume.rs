@@ -88,6 +88,8 @@ impl Lease {
             Transferred::Done => {}
             Transferred::Gone => return Err(gone()),
         }
+        // The transfer keeps the remaining time of the parked lease: only the renewal gives this
+        // client a validity that it can compute.
         let sent = LeaseInstant::now();
         self.state().may_be_stored(sent, lease);
         let command = RenewCommand::new(self.holder(), lease);

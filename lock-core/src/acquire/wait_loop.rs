@@ -192,9 +192,9 @@ impl Listeners {
         let is_new = self.0[at].is_none();
         let listener =
             self.0[at].get_or_insert_with(|| client.store.wakeups(WakeTopic::Turn(lease.holder())));
-        // A release between the attempt and the subscription wakes no listener. So the first wait ends
-        // as soon as the subscription stands, and the attempt that follows sees that release. That is
-        // not needed if the subscription stood, with no message, since before the attempt.
+        // A release between the attempt and the subscription wakes no listener. So the first wait
+        // ends when the subscription is confirmed, and the attempt that follows sees that release.
+        // This is not needed if the subscription is older than the attempt and had no message.
         if is_new && !listener.silent_since(sent) {
             let limit = deadline.min(Instant::now() + client.settings.command_timeout);
             let _ = tokio::time::timeout_at(limit, listener.subscribed()).await;
@@ -238,6 +238,8 @@ async fn contend(
         let outcome = match first.take() {
             Some(outcome) => outcome,
             None => {
+                // After `fairness_timeout` a reader yields to waiting writers no longer: a stream
+                // of writers would otherwise keep it out for its whole wait.
                 let yields = yields_until.is_none_or(|until| Instant::now() < until);
                 next_attempt(&mut attempt, requests, wait_deadline, yields, limit).await
             }
@@ -245,16 +247,16 @@ async fn contend(
         let (at, answer, sent) = match outcome {
             Ok(AttemptOutcome::Granted(holds)) => return Ok(holds),
             Ok(AttemptOutcome::Refused { at, answer, sent }) => (at, Ok(answer), sent),
-            // The store may be back within the wait. What it may have granted without an answer is
-            // this lease's own: the next attempt is granted it again.
+            // The store may be back within the wait. A grant whose reply was lost belongs to this
+            // lease: the next attempt is granted the lock again.
             Err(AcquireError::Unavailable(why))
                 if why.is_silent()
                     && (last.is_some() || waited(client, requests, wait_deadline)) =>
             {
                 (last.unwrap_or_default(), Err(why), Instant::now())
             }
-            // A newcomer gets the reason at once. One that waited already, here or in this process' queue,
-            // waits on.
+            // A newcomer gets the reason at once. A caller that has waited already, here or in this
+            // process' queue, waits on: the store may accept writes again within its wait.
             Err(AcquireError::Unavailable(why))
                 if why.refuses_writes()
                     && (last.is_some()
@@ -301,6 +303,8 @@ async fn contend(
         }
         attempt.leases[at].waits(request)?;
         let deadline = wait_deadline.or_within(Duration::ZERO);
+        // From the first refusal on an attempt ends with the wait. Without a limit a silent store
+        // would hold the caller for a whole command timeout beyond it.
         limit = Some(deadline + LAST_ANSWER);
         // The store counts in milliseconds: at the very end of the holder's lease the attempt would be
         // refused once more.

@@ -149,6 +149,8 @@ impl<T: Tenant> KeyState<T> {
         loop {
             let next = self.queue().next()?;
             let has_left = next.admit.is_closed();
+            // Only the first live waiter is considered: one behind it that would fit, such as a
+            // reader behind a writer, must not pass it.
             if !has_left && !enters(self, next) {
                 return None;
             }
@@ -193,13 +195,15 @@ impl<T: Tenant> KeyState<T> {
         self.queued() + self.waiting_at_store as usize
     }
 
-    /// The limit on waiters. Behind pending releases there is room for one in any case: the lock is as
-    /// good as free.
+    /// The limit on waiters. Behind pending releases there is always room for one: the lock is
+    /// about to be free.
     pub(super) fn most_waiting(&self, most: usize) -> usize {
         if self.all_leave() { most.max(1) } else { most }
     }
 
     fn all_leave(&self) -> bool {
+        // A holder, or a contender without an answer, keeps the lock for a time that is not known.
+        // A pending release ends with one answer of the store.
         self.releasing == self.count()
     }
 
