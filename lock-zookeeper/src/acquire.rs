@@ -1,4 +1,4 @@
-//! Acquiring: a contender's znode, and where it stands.
+//! Acquiring: a contender's znode and its place in line.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{
     tokens::token_of,
 };
 
-/// Where a contender stands after a try.
+/// The position of a contender after a try.
 pub(super) enum Stands {
     Holds,
     Behind(Acquired),
@@ -35,6 +35,8 @@ impl ZooKeeperStore {
         loop {
             let session = self.sessions.current().await?;
             match self.try_in(&session, command, &path).await {
+                // The session has taken its znodes with it, so nothing is left of this try. The
+                // caller would get an error although the next session can grant the lock.
                 Err(StoreError::Unavailable(_)) if session.has_ended() => {}
                 answer => return answer,
             }
@@ -56,6 +58,8 @@ impl ZooKeeperStore {
                 _ => return Ok(Acquired::Lost),
             }
         };
+        // Read before anything is sent: a report that reaches the leader later says nothing about
+        // the session at that moment.
         let was_known = session.touches.are_known();
         let mut state = contender.state.lock().await;
         if !state.holds.none() {
@@ -64,7 +68,7 @@ impl ZooKeeperStore {
         if command.holds > 1 {
             return Ok(Acquired::Lost);
         }
-        // A caller that does not wait looks first: a refusal then costs the ensemble no write.
+        // A caller that does not wait reads first: a refusal then costs the ensemble no write.
         if command.place.is_none() && !state.may_be_stored() {
             let look = self.look_first(command, path, session).await.map_err(unavailable)?;
             if let Some(refusal) = look {
@@ -81,6 +85,9 @@ impl ZooKeeperStore {
         };
         let in_the_way = match stands.map_err(unavailable)? {
             Stands::Holds => {
+                // The leader may be about to end the session, counted from before a pause of this
+                // process. Without the confirmation the next contender could get the lock while
+                // this holder relies on it.
                 if !was_known {
                     session.confirm().await.map_err(unavailable)?;
                 }
@@ -94,7 +101,9 @@ impl ZooKeeperStore {
         if command.place.is_some() && in_the_way == BUSY {
             return Ok(in_the_way);
         }
-        // It holds nothing and waits for nothing: nothing of it may stay.
+        // It holds nothing and waits for nothing. A znode that stays would be in the way of every
+        // later contender until the session ends. If the caller is dropped here, the cleanup
+        // deletes it.
         let leaving = AbandonOnDrop::new(&self.contenders, &contender);
         state.watch_none();
         for znode in state.znodes() {
@@ -120,13 +129,15 @@ impl ZooKeeperStore {
         if have + 1 < command.holds {
             return Ok(Acquired::Lost);
         }
+        // Holds are counted in this process, but only the ensemble knows whether the znode still
+        // exists. Without this the scope would enter again a lock that an operator has taken away.
         let held = session.confirm().await.map_err(unavailable)?;
         if !is_among(&held, &state.znode) {
             self.contenders.remove(contender);
             return Ok(Acquired::Lost);
         }
         *state.holds.of_mut(command.mode) = have.max(command.holds);
-        // Its first hold again: the answer to it was lost.
+        // The first hold, requested again because its reply was lost.
         let is_first = have == 1 && command.holds == 1 && before.read + before.write == 1;
         let token = state.znode.czxid().map(token_of);
         let token = token.filter(|_| is_first && command.kind != Kind::Semaphore);
@@ -169,9 +180,12 @@ impl ZooKeeperStore {
             match snapshot(&children, own) {
                 Standing::Holds => return Ok(Stands::Holds),
                 Standing::OtherRecipe => return Ok(Stands::Behind(Acquired::WrongKind)),
+                // An operator has deleted its znode: it lines up again, behind all others.
                 Standing::Gone => state.znode.vanished(),
                 Standing::Behind(name) => {
                     let path = format!("{}/{name}", contender.path);
+                    // If the znode ahead has gone since the list was read, no watch on it would
+                    // ever fire. The list is read again then.
                     if self.watch(contender, state, session, path).await? {
                         return Ok(Stands::Behind(BUSY));
                     }
@@ -191,7 +205,8 @@ impl ZooKeeperStore {
         if state.watches(&path) {
             return Ok(true);
         }
-        // Its data, not whether it exists: that would leave a watch on a znode that is gone.
+        // Watches the data, and not the existence: that watch would stay in the server when the
+        // znode is gone.
         let watched = retry(|| session.client.get_and_watch_data(&path)).await;
         let watcher = match watched {
             Ok((_, _, watcher)) => watcher,
@@ -210,6 +225,7 @@ impl ZooKeeperStore {
         path: String,
         watcher: OneshotWatcher,
     ) {
+        // Weak: the contender owns this task, and would otherwise never be dropped.
         let waiter = Arc::downgrade(contender);
         let task = tokio::spawn(async move {
             watcher.changed().await;

@@ -1,4 +1,4 @@
-//! Deletes what a release could not delete.
+//! Deletes the znodes that a release could not delete.
 //!
 //! A znode lives for as long as its session, which may be forever. So a deletion that was not confirmed
 //! is repeated until it is, or the session has ended, whether or not a caller still waits for it.
@@ -63,6 +63,8 @@ pub(crate) async fn run(
                 if left.is_empty() {
                     break;
                 }
+                // Put back before the pause: those that are abandoned meanwhile join them, and
+                // share the next round.
                 left.iter().for_each(|contender| contenders.abandon(contender));
                 tokio::time::sleep(backoff.next(LONGEST_PAUSE)).await;
             }
@@ -76,8 +78,10 @@ pub(crate) async fn run(
 
 /// Returns whether nothing of it is left.
 async fn delete(contender: &Contender, sessions: &Sessions) -> bool {
+    // The client is closed: its session ends, and the ensemble deletes everything in it.
     let Ok(session) = sessions.current().await else { return true };
     if session.number != contender.session {
+        // Its session has ended, and the ensemble has deleted its znodes.
         return true;
     }
     let mut state = contender.state.lock().await;

@@ -17,9 +17,9 @@ const DIAL_AGAIN: Duration = Duration::from_millis(50);
 pub(crate) struct Connector {
     url: Url,
     pub(crate) root: Root,
-    /// What is requested of the ensemble.
+    /// The timeout that is requested of the ensemble.
     session_timeout: Duration,
-    /// What it must grant at least; `None` until it is known what it grants.
+    /// The least timeout that it must grant; `None` until the first session.
     least: Option<Duration>,
     connect_timeout: Duration,
     pub(crate) on_reconnect: OnReconnect,
@@ -61,8 +61,8 @@ impl Connector {
         self.session_timeout
     }
 
-    /// From now on every session has this timeout, or none is used: what the client believes of its
-    /// locks rests on it.
+    /// From now on only sessions of this timeout are used: the validity of every lock is computed
+    /// from it.
     pub(crate) fn require(&mut self, session_timeout: Duration) {
         (self.session_timeout, self.least) = (session_timeout, Some(session_timeout));
     }
@@ -87,6 +87,8 @@ impl Connector {
     /// Begins a session, and checks that locks can be kept in it.
     pub(crate) async fn connect(&self, number: u64) -> Result<Session, ConnectError> {
         let connecting = async {
+            // Before anything is sent: the ensemble counts the session from some moment after this.
+            // Counted from the reply, the client would rely on it for too long.
             let began = LeaseInstant::now();
             let client =
                 self.dial(self.session_timeout).await.map_err(|why| self.unreachable(&why))?;
@@ -103,7 +105,7 @@ impl Connector {
         }
     }
 
-    /// What the ensemble grants to a session of as good as no timeout, if it is longer.
+    /// The timeout that the ensemble grants when nearly none is requested, if it is longer.
     pub(crate) async fn least_timeout(&self) -> Option<Duration> {
         let dialed = tokio::time::timeout(self.connect_timeout, self.dial(SHORTEST)).await;
         let granted = dialed.ok()?.ok()?.session_timeout();
@@ -113,8 +115,8 @@ impl Connector {
     async fn dial(&self, session_timeout: Duration) -> Result<Client, Error> {
         let mut connector =
             Client::connector().with_session_timeout(session_timeout).with_fail_eagerly();
-        // A server that stands still is given up early enough to renew over another one: before the
-        // lease, three fifths of the session, has ended.
+        // A server that does not answer is given up early enough to renew over another one before
+        // the lease, three fifths of the session, has ended.
         connector = connector.with_connection_timeout((session_timeout / 5).max(SHORTEST));
         if let Some(credentials) = &self.url.credentials {
             connector = connector.with_auth("digest", credentials.as_bytes());
@@ -129,6 +131,8 @@ impl Connector {
 
     async fn check(&self, session: &Session) -> Result<(), ConnectError> {
         let granted = session.client.session_timeout();
+        // A shorter session ends while the client still relies on its locks, and the ensemble would
+        // grant them to others.
         if self.least.is_some_and(|least| granted < least) {
             let wanted = self.session_timeout;
             return Err(self.unsuitable(format!(
@@ -146,6 +150,8 @@ impl Connector {
                 session.make_folder(folder).await?;
             }
             session.client.get_children(folder).await?;
+            // Every renewal rests on this command. A server that is cut off from the others, or too
+            // old for it, is found here and not by the first holder.
             session.confirm().await?;
             Ok(true)
         };

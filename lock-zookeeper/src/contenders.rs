@@ -1,4 +1,4 @@
-//! What this client has, or may have, in the store: one contender for each owner of each key.
+//! The contenders of this client that are or may be in the store: one for each owner of each key.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -170,6 +170,8 @@ impl Contenders {
         let place = all.entry((holder.key.clone(), holder.owner.clone()));
         let contender = place.or_insert_with(|| Arc::new(make(None)));
         if contender.session != session {
+            // The waiter listens to this sender. With a new one it would miss every wake-up of the
+            // new session, and poll.
             let turn = contender.turn.clone();
             *contender = Arc::new(make(Some(turn)));
         }
@@ -192,6 +194,8 @@ impl Contenders {
         let Holder { key, owner, .. } = &contender.holder;
         let mut all = self.all.lock();
         let key = (key.clone(), owner.clone());
+        // Only this one: by now its owner may have another contender of a later session, which may
+        // hold the lock.
         if all.get(&key).is_some_and(|found| std::ptr::eq(&**found, contender)) {
             all.remove(&key);
         }

@@ -1,4 +1,4 @@
-//! Releasing, and the downgrade: what is left of a contender.
+//! Releasing, and the downgrade.
 
 use lock_store::{ConvertCommand, Downgraded, Mode, ReleaseCommand, Released, StoreError};
 
@@ -49,9 +49,9 @@ impl ZooKeeperStore {
             state.holds = left;
             return Ok(Released::StillHeld);
         }
-        // From here on it is gone for its owner. If it is not certain that it is gone from the store,
-        // the cleanup goes on, also after the caller has given up: the session lives on, and with it
-        // whatever is left.
+        // From here on its owner has nothing. If a deletion is not confirmed, the cleanup repeats
+        // it, even after the caller has given up. Otherwise the znode would block all other
+        // contenders for as long as the session lasts.
         let leaving = AbandonOnDrop::new(&self.contenders, &contender);
         state.watch_none();
         let mut was_there = false;
@@ -83,6 +83,8 @@ impl ZooKeeperStore {
         }
         let data = self.data_of(&contender.holder);
         let done = match next {
+            // One transaction: after a separate deletion a waiting writer could be granted the lock
+            // before the read is created.
             Some(next) => znode.replace(next, session, &data).await.map_err(unavailable)?,
             None => None,
         };
@@ -115,6 +117,8 @@ impl ZooKeeperStore {
         if changes && !self.become_reader(&contender, &mut state, &session).await? {
             return Ok(Downgraded::Lost);
         }
+        // A change proves that the znode was there, if the leader knows that the session is alive.
+        // Otherwise the downgraded hold could be relied upon although the session is about to end.
         if !changes || !was_known {
             let held = session.confirm().await.map_err(unavailable)?;
             if !is_among(&held, &state.znode) {

@@ -75,7 +75,8 @@ impl ZooKeeperStore {
             return Ok(Stands::Behind(BUSY));
         }
         state.znode.create(session, data).await?;
-        // It is the holder's now. Until its place in the line is deleted no other gets a permit.
+        // The permit is the holder's now. Until its place in line is deleted no other contender
+        // gets one, so the caller must not be granted before.
         if let Some(queue) = &mut state.queue {
             queue.delete(session).await?;
         }

@@ -1,4 +1,4 @@
-//! One session with the ensemble, and what it answers.
+//! One session with the ensemble, and its confirmations.
 
 use std::{
     collections::HashSet,
@@ -70,9 +70,13 @@ impl Session {
     /// Confirms that the session is alive, and returns the paths of everything that it holds. Callers
     /// that wait at the same time share one confirmation, which is sent after all of them came.
     pub(crate) async fn confirm(&self) -> Result<Arc<HashSet<String>>, Error> {
+        // Counted before the lock is taken: the caller that holds the lock may have sent its
+        // confirmation before this call, which must not rely on it then.
         let number = self.confirmations.calls.fetch_add(1, Ordering::AcqRel) + 1;
         let mut last = self.confirmations.last.lock().await;
         if last.covers < number {
+            // All calls that are counted by now came before anything is sent below: this
+            // confirmation is theirs too.
             let covers = self.confirmations.calls.load(Ordering::Acquire);
             let folder = self.root.folder();
             let ask = || async {
@@ -83,7 +87,9 @@ impl Session {
             };
             let mut is_known = self.touches.are_known();
             let mut held = retry(ask).await;
-            // What is sent now is counted by the leader later: until then this proves too little.
+            // The leader learns of this command only with the follower's next report. If the
+            // session was silent before, the leader could still end it, and the lock be granted to
+            // another client.
             while held.is_ok() && !is_known {
                 tokio::time::sleep(self.touches.period()).await;
                 is_known = self.touches.are_known();
@@ -91,6 +97,8 @@ impl Session {
                     held = retry(ask).await;
                 }
             }
+            // Stored only once it is complete: if this caller is dropped before, the next one sends
+            // its own.
             *last = Confirmation {
                 covers,
                 held: held.map(|held| Arc::new(held.into_iter().collect())),

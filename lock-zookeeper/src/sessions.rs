@@ -1,7 +1,7 @@
 //! The client's session: one at a time, replaced when it has ended.
 //!
 //! All locks of a client end with its session, so a command belongs to the session in which it
-//! began: what an earlier one held is lost.
+//! began. Locks of an earlier session are lost.
 
 use std::{sync::Arc, time::Duration};
 
@@ -77,8 +77,8 @@ impl Sessions {
 
     async fn keep(&self) {
         let mut backoff = Backoff::new(FIRST_PAUSE);
-        // Kept across attempts that fail: with the number of an earlier session, what that one held
-        // would count as this one's.
+        // Kept across attempts that fail: with the number of an earlier session, the locks of that
+        // one would count as this one's.
         let mut last = 0;
         loop {
             let session = self.current.borrow().session.clone();
@@ -122,6 +122,8 @@ impl Sessions {
             if state.is_terminated() {
                 tracing::warn!(target: "lock_core::zookeeper", state = %state, "the session with ZooKeeper has ended; all its locks are lost");
                 let silent = Some((Instant::now(), format!("the session has ended: {state}")));
+                // Removed before the next session is requested: callers that come now wait for that
+                // one instead of failing in this one.
                 self.current.send_replace(Current { session: None, silent });
                 return;
             }
@@ -149,6 +151,8 @@ impl Sessions {
         let session = self.current.borrow().session.clone();
         let states = session.as_ref().map(|session| session.client.state_watcher());
         self.forget();
+        // The library ends the session with its last handle: kept here, the session would not end,
+        // and the wait below would use up the shutdown's grace.
         drop(session);
         if let Some(mut states) = states {
             while !states.changed().await.is_terminated() {}

@@ -123,6 +123,8 @@ impl ZooKeeperStore {
 
     async fn renew_all(&self, commands: Vec<RenewCommand>) -> Result<Vec<Renewal>, StoreError> {
         let session = self.sessions.current().await?;
+        // Read after the commands came: an older list could contain a znode that an operator has
+        // deleted since, and its holder would work on.
         let held = session.confirm().await.map_err(unavailable)?;
         let mut renewed = Vec::with_capacity(commands.len());
         for command in commands {

@@ -31,6 +31,8 @@ struct Answer {
 impl Touches {
     /// Of a session that the leader itself began, at this moment or later.
     pub(crate) fn new(timeout: Duration, began: LeaseInstant) -> Self {
+        // The leader has begun the session itself, so it needs no report of a follower: this answer
+        // counts as reported from the start.
         let begun = Answer { sent: began, received: began.before(timeout) };
         Self { timeout, answers: Mutex::new(VecDeque::from([begun])) }
     }
@@ -48,10 +50,14 @@ impl Touches {
     fn are_known_at(&self, now: LeaseInstant) -> bool {
         let mut answers = self.answers.lock();
         let reported = |answer: &Answer| answer.received.after(self.timeout / 4) <= now;
+        // The newest answer that was certainly reported stays in front. Those behind it are kept
+        // until they are reported.
         while answers.get(1).is_some_and(reported) {
             answers.pop_front();
         }
         answers
+            // Counted from the sending: the server may have received the read at any moment after
+            // it.
             .front()
             .is_some_and(|last| reported(last) && last.sent.after(self.timeout * 2 / 5) >= now)
     }
@@ -67,8 +73,12 @@ impl Touches {
             match client.check_stat("/").await {
                 Ok(_) => self.answered(sent, LeaseInstant::now()),
                 Err(why) if is_lost(&why) => {}
+                // The session has ended, which `until_ended` notices. If this returned, the next
+                // session would be requested before the end is recorded.
                 Err(_) => return std::future::pending().await,
             }
+            // Drops old answers: while no lock is acquired nothing else does, and the list would
+            // grow for as long as the session lasts.
             self.are_known();
             tokio::time::sleep(self.period()).await;
         }

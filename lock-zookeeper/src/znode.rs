@@ -94,6 +94,8 @@ impl Znode {
             if self.in_doubt && self.find(session).await? {
                 return session.children_now(&self.folder).await;
             }
+            // Before it is sent: a caller that is dropped from here on may have created it, and the
+            // cleanup must look for it.
             self.in_doubt = true;
             let path = format!("{}/{}", self.folder, self.prefix);
             let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
@@ -157,6 +159,8 @@ impl Znode {
             return Ok(false);
         }
         let Some(path) = self.path() else { return Ok(false) };
+        // Before it is sent: if the reply is lost, the next deletion finds nothing, which must not
+        // count as the loss of the lock.
         let is_repeated = std::mem::replace(&mut self.is_deleted, true);
         let was_lost = AtomicBool::new(false);
         let deleted = retry(|| async {
@@ -189,6 +193,8 @@ impl Znode {
                 return Ok(Some(()));
             }
             let Some(former) = self.path() else { return Ok(None) };
+            // Before it is sent: if the reply is lost, the new znode is looked for before anything
+            // is created again.
             next.in_doubt = true;
             let path = format!("{}/{}", next.folder, next.prefix);
             let options = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
