@@ -36,7 +36,7 @@ pub(crate) enum Topology {
 pub(crate) struct Dispatcher {
     pub(crate) topology: Topology,
     pub(crate) command_timeout: Duration,
-    /// The subscriber, unless the nodes have subscribers of their own.
+    /// The subscriber, unless each node has one.
     subscriber: Option<Arc<Subscriber>>,
     closed: CancellationToken,
     nonces: AtomicU64,
@@ -126,8 +126,8 @@ impl Dispatcher {
     }
 
     /// Sends a request until it is answered or the command timeout is over. The request must be
-    /// idempotent or marked as `non_idempotent`: when a connection ends, it is not known what was
-    /// executed. An answer that `check` does not accept ends its connection.
+    /// idempotent or marked as `non_idempotent`: when a connection ends, the client does not know
+    /// which requests were executed. An answer that `check` does not accept ends its connection.
     pub(crate) async fn send(
         &self,
         slot: u16,

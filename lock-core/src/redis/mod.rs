@@ -66,7 +66,7 @@ pub(crate) fn connect_lazy(
     Ok(plan.start_one(None, tasks))
 }
 
-/// What to connect to, and how.
+/// The servers to connect to, and how.
 struct ConnectPlan {
     url: Url,
     options: RedisOptions,

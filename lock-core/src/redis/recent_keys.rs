@@ -1,5 +1,5 @@
-//! Keys of which something was seen a moment ago: that they were not free, or that clients of another library
-//! wait for them.
+//! Remembers keys for a moment: those that were not free, or those for which clients of another
+//! library wait.
 
 use std::{
     hash::BuildHasher,
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 /// For how long it is remembered.
 const REMEMBERED: Duration = Duration::from_secs(1);
-/// Keys that share a place are taken for each other: what is kept here may only be a hint.
+/// Keys that share a place are taken for each other, so an entry is only a hint.
 const PLACES: usize = 1_024;
 
 #[derive(Debug)]

@@ -32,7 +32,7 @@ struct PageStart<'a> {
 impl<'a> PageStart<'a> {
     fn parse(after: &'a str) -> Result<Self, Unsupported> {
         let (cursor, address) = after.split_once('@').unwrap_or((after, ""));
-        // Redis would refuse another text with an error of its own.
+        // Redis would refuse another text with an error that does not name the caller's mistake.
         match cursor.parse::<u64>() {
             Ok(_) => Ok(Self { cursor, address }),
             Err(_) => Err(Unsupported::new("a place in a list that it did not return itself")),
@@ -123,8 +123,8 @@ impl RedisStore {
                         break;
                     }
                 }
-                // A node that is down hides only its own locks. Those of the others are what the
-                // operator needs at that moment.
+                // A node that is down hides only its own locks. The operator needs those of the
+                // others at that moment.
                 Err(why) => (complete, failure) = (false, Some(why)),
             }
         }

@@ -66,7 +66,7 @@ impl Native {
     }
 }
 
-/// Shows the address only: anyone with a client's number could release what the client holds.
+/// Shows the address only: anyone with a client's number could release its locks.
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.dispatcher, f)

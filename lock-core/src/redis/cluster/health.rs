@@ -1,4 +1,4 @@
-//! The health of a cluster: its slowest node, and what is wrong.
+//! The health of a cluster: its slowest node, and its faults.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::Cluster;
 
 impl Cluster {
-    /// How long the slowest primary takes to answer, and what is wrong. As long as one node
-    /// answers, some locks are available.
+    /// How long the slowest primary takes to answer, and the faults that were found. As long as one
+    /// node answers, some locks are available.
     pub(crate) async fn health(
         &self,
         limit: Duration,

@@ -1,4 +1,4 @@
-//! The nodes: a link to each primary, and a subscriber where shards have channels of their own.
+//! The nodes: a link to each primary, and a subscriber where the server has shard channels.
 
 use std::{
     fmt, future,

@@ -2,7 +2,7 @@
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-/// What a server's error means for the request.
+/// The meaning of a server's error for the request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ErrorClass {
     /// The slot belongs to this node now.
@@ -26,7 +26,7 @@ pub(crate) fn classify(error: &RedisError) -> ErrorClass {
     use ServerErrorKind as Kind;
     let to = || error.redirect_node().map(|(node, _)| node.to_owned()).unwrap_or_default();
     let transient = |replace, halfway| ErrorClass::Transient { replace, halfway };
-    // Redis before 7 wraps what a script was refused.
+    // Redis before 7 wraps the error of a command that a script called.
     let is_refused =
         |code: &str| error.code() == Some(code) || error.to_string().contains(&format!("-{code} "));
     match error.kind() {

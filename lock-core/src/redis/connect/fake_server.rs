@@ -1,4 +1,4 @@
-//! A server for unit tests: a test decides what it answers.
+//! A server for unit tests, whose replies a test chooses.
 
 use std::{
     sync::{
@@ -21,7 +21,7 @@ use crate::redis::{
     redisson::RedissonWire,
 };
 
-/// What is answered to a command; `None` ends the connection.
+/// Returns the reply to a command; `None` ends the connection.
 type Answer = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 pub(crate) struct FakeServer {

@@ -1,4 +1,4 @@
-//! What to connect to and how: URL, options, TLS, one server.
+//! How to connect: URL, options, TLS, one server.
 
 mod address_map;
 mod dial;

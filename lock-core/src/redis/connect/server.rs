@@ -40,7 +40,7 @@ pub(crate) struct Server {
     pub(super) login: RedisConnectionInfo,
     /// Where addresses are reached that servers announce.
     addresses: AddressMap,
-    /// What has announced the address, unless the URL has it.
+    /// The server that has announced the address, unless the URL has it.
     pub(super) announced_by: Option<Arc<str>>,
     /// The name in `CLIENT LIST`.
     pub(crate) connection_name: String,
@@ -119,8 +119,8 @@ impl Server {
         Self { login: login.clone(), ..self.clone() }
     }
 
-    /// Opens a socket and logs in. `then` gets the stream, with what was already read from it, and must
-    /// end within the same connect timeout.
+    /// Opens a socket and logs in. `then` gets the stream, with the bytes that were already read
+    /// from it, and must end within the same connect timeout.
     pub(crate) async fn reach<T, F: Future<Output = T> + Send>(
         &self,
         then: impl FnOnce(Box<dyn Stream>, ReplyReader) -> F + Send,

@@ -1,4 +1,4 @@
-//! What an error of a server means to the user that connects to it.
+//! The meaning of a server's errors for the user that connects to it.
 
 use std::{error::Error as StdError, sync::Arc};
 
@@ -17,8 +17,8 @@ use crate::redis::protocol::{ReplyReader, reason};
 const ONE_NODE: &str =
     "it is one node of a cluster: connect with redis+cluster:// instead of redis://";
 
-/// Commands that a client sends before the script that finds out which rights are missing, and those that
-/// run it; before Redis 7 without their subcommands.
+/// Commands that a client sends before the script that finds missing rights, and those that run it.
+/// Before Redis 7 they have no subcommands.
 const BEFORE_SCRIPTS: [&str; 6] =
     ["select", "cluster|slots", "cluster", "script|load", "script", "evalsha"];
 
@@ -121,7 +121,7 @@ impl Server {
         ConnectError::Unsuitable { address: self.address.clone(), reason: reason.to_owned() }
     }
 
-    /// What an error while connecting means to the user.
+    /// The meaning of an error while connecting.
     pub(crate) fn server_error(&self, error: RedisError) -> ConnectError {
         let address = self.address.clone();
         let text = reason(&error);
@@ -131,7 +131,7 @@ impl Server {
             && command != ".."
         {
             let mut rights = vec![format!("+{command}")];
-            // Of a user that runs no script it is not known what else it lacks.
+            // The other rights of a user that may run no script are not known.
             if BEFORE_SCRIPTS.contains(&command) {
                 rights.extend(self.wire.rights());
                 rights.extend(self.waits.then(|| "+wait".to_owned()));

@@ -123,7 +123,7 @@ mod with {
         InvalidOptions::new(why).into()
     }
 
-    /// What an error means, if it is a TLS error.
+    /// The meaning of an error, if it is a TLS error.
     pub(crate) fn explain(error: &(dyn StdError + 'static)) -> Option<String> {
         let mut error = Some(error);
         while let Some(this) = error {
@@ -172,7 +172,7 @@ mod with {
         }
     }
 
-    /// What is wrong with the server's certificate, and how a right one is made.
+    /// Describes the fault of the server's certificate, and how a right one is made.
     fn of_certificate(why: &CertificateError) -> String {
         use CertificateError as Wrong;
         const MAKE: &str = "make a certificate authority, which Tls::authority trusts, and with it a \

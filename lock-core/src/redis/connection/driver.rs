@@ -1,4 +1,4 @@
-//! The task that has the socket of a connection: writes what is queued, reads replies.
+//! The task that has the socket of a connection: writes queued commands, reads replies.
 
 use std::{
     future::poll_fn,
@@ -18,7 +18,7 @@ use tokio::{
 use super::transport::Queue;
 use crate::redis::{connect::Stream, protocol::ReplyReader};
 
-/// The room that is kept for what is written next.
+/// The capacity that is kept for the next write.
 const ROOM: usize = 64 * 1_024;
 
 pub(super) struct Driver {
@@ -26,7 +26,7 @@ pub(super) struct Driver {
     reader: ReplyReader,
     pushes: mpsc::Sender<PushInfo>,
     queue: Arc<Queue>,
-    /// What is being written, and how much of it is.
+    /// The bytes that are being written, and how many of them are.
     unwritten: Vec<u8>,
     written: usize,
 }
@@ -145,7 +145,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_millis(500);
 
-    /// A connection, its other end, and its pushes. So many bytes are on their way at most.
+    /// A connection, its other end, and its pushes. At most `bytes` bytes are on their way.
     fn open(bytes: usize) -> (Transport, DuplexStream, mpsc::Receiver<PushInfo>) {
         let (near, far) = tokio::io::duplex(bytes);
         let (pushes, pushed) = push_channel();

@@ -289,7 +289,8 @@ fn has_lived(time: Duration, most: Duration) -> bool {
     time > LIVED && most == MAX_REPLACEMENT_BACKOFF
 }
 
-/// The longest pause after an attempt that failed, so long after the last connection was lost.
+/// The longest pause after an attempt that failed; `since_lost` is the time since the last
+/// connection was lost.
 fn longest_pause(since_lost: Option<Duration>) -> Duration {
     let is_recent = since_lost.is_some_and(|time| time < LIVED);
     if is_recent { MAX_REPLACEMENT_BACKOFF } else { MAX_BACKOFF }

@@ -1,4 +1,4 @@
-//! Connections: opened, watched, replaced, and what the server lets them do.
+//! Connections: opened, watched, replaced, and their rights.
 
 mod acl;
 pub(crate) mod client_name;

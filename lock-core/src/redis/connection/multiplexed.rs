@@ -224,7 +224,7 @@ pub(crate) async fn has_shard_channels(transport: &Transport) -> bool {
     major_version(&transport.query::<String>(&info).await.unwrap_or_default()) >= 7
 }
 
-/// Parses `INFO server`; 0 for what is not understood.
+/// Parses `INFO server`; 0 if it is not understood.
 fn major_version(info: &str) -> u32 {
     let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
     version.and_then(|version| version.split('.').next()?.parse().ok()).unwrap_or(0)

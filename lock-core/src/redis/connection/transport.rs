@@ -1,10 +1,10 @@
 //! The callers' side of an open connection: commands are queued here for the driver, and replies are
 //! handed out.
 //!
-//! Replies have no number: the n-th belongs to the n-th command. So every command has its place in one
-//! queue from the moment in which its bytes are added to what is sent, under one lock, until its reply
-//! has arrived. A caller that goes away, or whose time is over, leaves the place behind; its reply is
-//! thrown away when it arrives and never goes to another caller.
+//! Replies have no number: the n-th belongs to the n-th command. So every command has a place in
+//! one queue, from the moment in which its bytes are queued until its reply has arrived. A caller
+//! that goes away, or whose time is over, leaves the place behind. Its reply is dropped when it
+//! arrives and never goes to another caller.
 
 use std::{collections::VecDeque, io, sync::Arc, task::Waker, time::Duration};
 
@@ -28,8 +28,8 @@ use crate::redis::{
     protocol::{Packed, ReplyReader},
 };
 
-/// More commands that the server does not take end the connection: it has stalled, and callers
-/// give up within the command timeout, but what they have queued stays.
+/// More bytes that the server does not take end the connection: it has stalled, and callers give up
+/// within the command timeout, but their commands stay queued.
 const MAX_UNSENT: usize = 64 * 1_024 * 1_024;
 
 /// Why commands were not answered. Whether they were executed is unknown.
@@ -54,7 +54,7 @@ pub(super) enum Unexpected {
     Pushes,
 }
 
-/// For what the server sends without a command.
+/// For messages that the server sends without a command.
 pub(crate) fn push_channel() -> (mpsc::Sender<PushInfo>, mpsc::Receiver<PushInfo>) {
     mpsc::channel(MAX_PUSHES)
 }
@@ -77,14 +77,14 @@ struct Waiting {
     subscribes: bool,
 }
 
-/// What the callers share with the connection's two tasks.
+/// The state that the callers share with the connection's two tasks.
 #[derive(Default)]
 struct State {
     unsent: Vec<u8>,
     /// In the order in which they were sent.
     waiting: VecDeque<Waiting>,
     last_reply: Option<Instant>,
-    /// The driver, if it must be woken for what is queued.
+    /// The driver, if it must be woken for queued commands.
     driver: Option<Waker>,
     ended: bool,
     /// Ended with its task, which was dropped.
@@ -147,7 +147,7 @@ impl Transport {
         answer.map_err(|_| server.timeout_error())
     }
 
-    /// Takes over a stream, with what was already read from it.
+    /// Takes over a stream, with the bytes that were already read from it.
     pub(super) fn start(
         stream: Box<dyn Stream>,
         reader: ReplyReader,
@@ -177,7 +177,7 @@ impl Transport {
         async { replies.await.unwrap_or(Err(NoReply::Ended)) }
     }
 
-    /// As `send`, for commands that change what is subscribed.
+    /// As `send`, for commands that subscribe and unsubscribe.
     pub(crate) async fn subscribe(&self, commands: &Packed) -> Result<Vec<Value>, NoReply> {
         self.queue.push(commands, None, true).await.unwrap_or(Err(NoReply::Ended))
     }
@@ -187,7 +187,7 @@ impl Transport {
         Ok(redis::from_redis_value(reply.extract_error()?)?)
     }
 
-    /// Ends the connection: what waits for a reply gets none, and nothing more is sent.
+    /// Ends the connection: pending commands get no reply, and nothing more is sent.
     pub(crate) fn end(&self) {
         self.queue.end();
     }
@@ -283,7 +283,7 @@ impl Queue {
         driver.into_iter().for_each(Waker::wake);
     }
 
-    /// Moves what is queued into an empty buffer. The driver is woken when there is more. Returns
+    /// Moves the queued bytes into an empty buffer. The driver is woken when there is more. Returns
     /// whether the connection has ended.
     pub(super) fn take_unsent(&self, buffer: &mut Vec<u8>, driver: &Waker) -> bool {
         let mut state = self.state.lock();
@@ -342,7 +342,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Gives up what has waited for longer than `limit`. Returns when the next will have.
+    /// Gives up the commands that have waited for longer than `limit`. Returns when the next one
+    /// will have.
     fn give_up(&self, now: Instant, limit: Duration) -> Option<Instant> {
         let mut state = self.state.lock();
         let (mut next, mut is_silent) = (None::<Instant>, false);
@@ -369,7 +370,7 @@ impl Queue {
     }
 }
 
-/// Ends what is late, without a timer for each command: the command that was sent first is late first.
+/// Gives up late commands, without a timer for each: the command that was sent first is late first.
 /// The timer is set again only when it has ended.
 async fn end_late(queue: Arc<Queue>, limit: Duration) {
     loop {

@@ -1,8 +1,8 @@
 //! Connections that may block: WAIT holds up every later command on its connection, and counts only
-//! the writes of its own connection.
+//! writes of the same connection.
 //!
-//! A connection that is given up with a command in flight is killed by its number before anything
-//! else is sent to the server, like a lost connection for commands.
+//! A connection that is given up with a command in flight is killed before anything else is sent to
+//! the server.
 
 use std::sync::Arc;
 
@@ -151,7 +151,7 @@ mod tests {
         .await
     }
 
-    /// Sends one command over a connection of its own.
+    /// Sends one command over a separate connection.
     async fn send(all: &WaitConnections, server: &Arc<Server>, reply: &str, accepted: bool) {
         let get = redis::cmd("GET").arg(reply).to_owned();
         let connection = all.take(server).await.expect("a connection");

@@ -1,5 +1,5 @@
-//! What owners work on, kept in Redis for operators: one string for each owner, beside the names of
-//! clients, so that it needs no right that those do not need.
+//! The work of owners, kept in Redis for operators: one string for each owner. Its key is named
+//! like those of clients' names, so no further right is needed.
 
 use lock_store::WorkRecord;
 use redis::Cmd;

@@ -71,7 +71,7 @@ impl Sentinels {
     }
 
     /// The server that most Sentinels name and that reports itself as a primary. A Sentinel that
-    /// was partitioned, perhaps together with a replaced primary, is outvoted by the others; if
+    /// was partitioned, perhaps together with a replaced primary, is outvoted by the others. If
     /// they do not answer, its answer is accepted after a moment.
     async fn primary(&self) -> Result<Arc<Server>, ConnectError> {
         let mut failure = PrimaryError::default();
@@ -211,7 +211,7 @@ mod tests {
         format!("*2\r\n{}{}", bulk(host), bulk(&port.to_string()))
     }
 
-    /// A Sentinel that names this server, after so many milliseconds.
+    /// A Sentinel that names this server, after `ms` milliseconds.
     async fn naming(primary: &Endpoint, ms: u64) -> Server {
         let answer = address(primary);
         let pause = Duration::from_millis(ms);
@@ -337,7 +337,7 @@ mod tests {
         let sentinel = sentinel.await;
         let anything = server_at(Endpoint::Tcp("127.0.0.1".to_owned(), 1));
         let mut sentinels = Sentinels::new(vec![sentinel.server()], "main".to_owned(), anything);
-        // Real sockets need the real clock, and what is shown does not depend on the period.
+        // Real sockets need the real clock, and the result does not depend on the period.
         sentinels.recheck = Duration::from_millis(1);
         sentinels.superseded(&server_at(old)).await;
         assert_eq!(sentinel.count("SENTINEL"), 2, "the first answer confirmed it");

@@ -211,7 +211,7 @@ mod tests {
         assert!(!counter.may_increment(&first), "the clock has gone on");
     }
 
-    /// Tries at locks, each with so many tokens in reserve, and the values that they write.
+    /// Tries at locks, each with `reserved` tokens, and the values that they write.
     struct Tries {
         wire: NativeWire,
         commands: Vec<AcquireCommand>,
@@ -236,7 +236,7 @@ mod tests {
             Value::BulkString(self.wire.free_value(&self.commands[at]).text().into())
         }
 
-        /// The token of each grant, `None` for what a script must find out.
+        /// The token of each grant, `None` where a script must find out.
         fn report(&self, answers: &[Value], known: u64) -> Option<Vec<Option<u64>>> {
             let commands: Vec<_> = self.commands.iter().collect();
             let total = commands.iter().map(|one| 1 + u64::from(one.reserved_tokens)).sum();

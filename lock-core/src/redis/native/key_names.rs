@@ -1,12 +1,11 @@
 //! Every name that the native wire writes to Redis, with its type and meaning.
 //!
-//! `N` is the client's prefix and the lock's key; `B` is `N` in braces, unless `N` has a hash tag of
-//! its own. All names of one lock are in one slot of a cluster. `O` is an owner. A place is `r:O` or
-//! `w:O`.
+//! `N` is the client's prefix and the lock's key; `B` is `N` in braces, unless `N` has a hash tag.
+//! All names of one lock are in one slot of a cluster. `O` is an owner. A place is `r:O` or `w:O`.
 //!
 //! | name | type | content |
 //! |---|---|---|
-//! | `N` | string, with TTL | the one holder of a lock, or that waiters stand in line: see `lib/value` |
+//! | `N` | string, with TTL | the one holder of a lock, or a mark that waiters are in line: see `lib/value` |
 //! | `N` | sorted set, with TTL | several readers, or a semaphore's permits in use: owner -> epoch ms at which its lease ends |
 //! | `lock_line:B` | sorted set, with TTL | place of each waiter -> number of arrival |
 //! | `lock_places:B` | sorted set, with TTL | place of each waiter -> epoch ms until which it lives; `#native`, `#redisson`: see `lib/pause` |
@@ -15,7 +14,7 @@
 //! | `lock_asked:{<prefix>}:<client>` | channel | a lock was taken away from this client |
 //! | `lock_token:<prefix>`, in a cluster `lock_token:<prefix>{n}` for each slot | string, kept forever | the last fencing token of all locks there |
 //! | `lock_client:<uuid>` | string, with TTL | the client's name: service, instance, since when |
-//! | `lock_client:<owner>` | string, with TTL | what a long hold or wait of this owner is for |
+//! | `lock_client:<owner>` | string, with TTL | the work of a long hold or wait of this owner |
 
 use lock_store::LockKey;
 

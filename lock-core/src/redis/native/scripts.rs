@@ -20,7 +20,7 @@ macro_rules! script {
     };
 }
 
-/// What every script on a lock uses.
+/// The functions that every script on a lock uses.
 macro_rules! lock {
     () => {
         concat!(common!("parse_int" "clock" "pause"), native!("publish" "mark" "value" "line"))

@@ -1,6 +1,6 @@
-//! Sends tries at free locks, and what may undo them: releases, and waiters that leave a line. A
-//! caller sends its command itself if no other is under way. One task sends those that are ready at
-//! the same moment together.
+//! Sends tries at free locks, and the commands that may undo them: releases, and waiters that leave
+//! a line. A caller sends its command itself if no other is under way. One task sends those that
+//! are ready at the same moment together.
 //!
 //! An undo is sent behind the try that it may have to undo. Otherwise Redis would execute it first,
 //! and the try would take a lock that has no holder, for a whole lease. The try may still be in the
@@ -244,7 +244,8 @@ impl Batches {
         while in_flight.next().await.is_some() {}
     }
 
-    /// One future for each group of commands that go in one write, the tries before what may undo them.
+    /// One future for each group of commands that go in one write, the tries before the commands
+    /// that may undo them.
     fn send(&self, taken: Taken) -> Vec<BoxFuture<'static, ()>> {
         let Taken { tries, releases, leaves } = taken;
         let mut sending = Vec::new();

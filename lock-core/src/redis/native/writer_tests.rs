@@ -18,8 +18,8 @@ use crate::redis::{
     dispatcher::{Dispatcher, Topology},
 };
 
-/// A writer to a server of the test, and a try at `first` that was sent alone and is not answered yet: what
-/// follows is queued.
+/// A writer to a server of the test, and a try at `first` that was sent alone and is not answered
+/// yet: later commands are queued.
 struct World {
     fake: FakeServer,
     writer: Writer,
@@ -28,7 +28,7 @@ struct World {
 
 impl World {
     async fn start() -> Self {
-        // Whatever is answered: what counts is the order of arrival.
+        // Any reply will do: only the order of arrival counts.
         let fake = FakeServer::start(|_| Some("-ERR no\r\n".to_owned())).await;
         let client = ClientId::random();
         let name = Arc::new(ClientName::new(&RedisOptions::default(), &client));

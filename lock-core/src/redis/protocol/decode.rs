@@ -172,7 +172,7 @@ impl Reply {
         }
     }
 
-    /// For so many requested locks.
+    /// For this number of requested locks.
     pub(crate) fn acquired_all(&self, locks: usize) -> Result<AcquiredAll, Unavailable> {
         match (self.status()?, self.number(2).and_then(|at| usize::try_from(at).ok())) {
             ("GRANTED", _) if self.parts().len() == 2 + locks => {

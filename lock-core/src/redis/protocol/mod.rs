@@ -1,4 +1,4 @@
-//! What both wires share: requests, scripts, and the decoding of replies.
+//! Code that both wires share: requests, scripts, and the decoding of replies.
 
 mod counter_name;
 pub(crate) mod decode;

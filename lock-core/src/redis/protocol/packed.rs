@@ -15,7 +15,7 @@ impl Packed {
         Self { bytes: Vec::with_capacity(bytes), count: 0 }
     }
 
-    /// Starts a command of so many arguments, its name included. They must follow.
+    /// Starts a command of `args` arguments, its name included. They must follow.
     pub(crate) fn command(&mut self, args: usize) -> &mut Self {
         self.count += 1;
         push_header(&mut self.bytes, b'*', args);

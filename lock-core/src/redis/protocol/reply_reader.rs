@@ -1,20 +1,20 @@
-//! Finds the replies in what a server sends, and decodes them: RESP2 and RESP3.
+//! Finds the replies in a server's bytes, and decodes them: RESP2 and RESP3.
 
 use std::str;
 
 use redis::{Value, parse_redis_value};
 use thiserror::Error;
 
-/// Longer replies are not read: the longest of ours is a page of a list.
+/// Longer replies are not read: the longest that a request of this library has is a page of a list.
 const MAX_REPLY: usize = 16 * 1_024 * 1_024;
 /// Replies of more values are not read: each takes many times its bytes in memory. The slots of a large
 /// cluster are some thousands.
 const MAX_VALUES: usize = 131_072;
-/// Longer lines are not read. Only texts and errors stand in a line, everything longer has a length.
+/// Longer lines are not read. Only texts and errors are lines; everything longer has a length.
 const MAX_LINE: usize = 64 * 1_024;
 /// The room that is kept between replies.
 const ROOM: usize = 8 * 1_024;
-/// Scripts nest their replies less deep. What is nested deeper is left to the redis crate.
+/// Scripts nest their replies less deep. Values that are nested deeper are left to the redis crate.
 const MAX_DEPTH: usize = 4;
 
 /// Why a reply is not read.
@@ -28,15 +28,15 @@ pub(crate) enum Malformed {
     TooManyValues,
 }
 
-/// What has arrived and is not yet taken.
+/// The bytes that have arrived and are not yet taken.
 pub(crate) struct ReplyReader {
     bytes: Vec<u8>,
     /// The first reply that is not taken begins here.
     start: usize,
-    /// What has arrived ends here.
+    /// The bytes that have arrived end here.
     end: usize,
-    /// So much of that reply is complete, and so many values are still missing. A long reply that
-    /// arrives in many pieces is looked through once, not once for each piece.
+    /// How many bytes of that reply are complete, and how many values are still missing. A long
+    /// reply that arrives in many pieces is searched once, not once for each piece.
     complete: usize,
     missing: usize,
     /// The values of that reply, as far as it names them.
@@ -50,7 +50,7 @@ impl Default for ReplyReader {
 }
 
 impl ReplyReader {
-    /// Room for what arrives next; it is never empty.
+    /// Room for the bytes that arrive next; it is never empty.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -70,12 +70,12 @@ impl ReplyReader {
         &mut self.bytes[self.end..]
     }
 
-    /// So much has arrived in the room.
+    /// `length` bytes have arrived in the room.
     pub(crate) fn arrived(&mut self, length: usize) {
         self.end = (self.end + length).min(self.bytes.len());
     }
 
-    /// The first line of what is not taken, or what is there of it, for an error.
+    /// The first line that is not taken, as far as it has arrived, for an error.
     pub(crate) fn beginning(&self) -> String {
         let bytes = self.bytes[self.start..self.end].split(|byte| b"\r\n".contains(byte)).next();
         let bytes = bytes.unwrap_or_default();
@@ -125,7 +125,7 @@ impl ReplyReader {
                 }
                 b'*' | b'~' | b'>' => length(line)?.unwrap_or(0),
                 b'%' => 2 * length(line)?.ok_or(Malformed::NoReply)?,
-                // Attributes stand before the value that they describe.
+                // Attributes precede the value that they describe.
                 b'|' => 2 * length(line)?.ok_or(Malformed::NoReply)? + 1,
                 _ => return Err(Malformed::NoReply),
             };
@@ -142,7 +142,7 @@ impl ReplyReader {
     }
 }
 
-/// The line at the beginning, and what follows its end.
+/// The first line, and the bytes behind it.
 fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut from = 0;
     loop {
@@ -154,7 +154,7 @@ fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// `None` for the length of what is not there.
+/// `None` for the length of a null.
 fn length(line: &[u8]) -> Result<Option<usize>, Malformed> {
     if line == b"-1" {
         return Ok(None);
@@ -181,8 +181,8 @@ fn natural(digits: &[u8]) -> Option<i64> {
     rest.iter().try_fold(digit(first)?, add)
 }
 
-/// Decodes the value at the beginning, and returns what follows it; `None` for what is rare: the redis
-/// crate reads all kinds of values, at ten times the cost.
+/// Decodes the first value, and returns it with the bytes behind it; `None` for rare kinds. The
+/// redis crate reads all kinds of values, at ten times the cost.
 fn decode(bytes: &[u8], depth: usize) -> Option<(Value, &[u8])> {
     let (kind, rest) = bytes.split_first()?;
     let (line, rest) = split_line(rest)?;

@@ -10,9 +10,9 @@ pub(crate) fn reason(error: &RedisError) -> String {
     cleaned(&error.to_string())
 }
 
-/// The text of an error without what a server repeats: arguments of commands, of which those of HELLO are
-/// user and password, and those of scripts keys and owners; and without the script's hash and line, which
-/// mean nothing to an operator.
+/// The text of an error without the arguments that a server repeats: those of HELLO are user and
+/// password, those of scripts are keys and owners. The script's hash and line, which mean nothing
+/// to an operator, are removed too.
 pub(crate) fn cleaned(text: &str) -> String {
     let text = text.split(", with args beginning with").next().unwrap_or_default();
     without_quotes(&without_script(text))
@@ -65,7 +65,7 @@ fn without_quotes(text: &str) -> String {
     text.to_owned()
 }
 
-/// The next quotation mark that begins something: an apostrophe stands behind a letter. The redis crate
+/// The next quotation mark that opens a quotation: an apostrophe follows a letter. The redis crate
 /// puts the code of an error between such marks at the beginning.
 fn next_opening(text: &str, from: usize) -> Option<(usize, char)> {
     let marks = text[from..].char_indices().map(|(at, mark)| (from + at, mark));

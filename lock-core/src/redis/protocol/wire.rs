@@ -15,12 +15,12 @@ use super::{
 /// but has missed the message polls every three seconds.
 pub(crate) const REQUEST_TTL: Duration = Duration::from_secs(6);
 
-/// How locks stand in Redis: the names of their keys, the scripts, and the script call of each
+/// How locks are stored in Redis: the names of their keys, the scripts, and the script call of each
 /// command.
 pub(crate) trait Wire: fmt::Debug + Send + Sync {
     /// The prefix of all locks' names.
     fn prefix(&self) -> &str;
-    /// The key under which a lock stands, which determines its slot.
+    /// The name of a lock's key, which determines its slot.
     fn lock_name(&self, key: &LockKey) -> String;
     /// The key whose lock has this name, if it is the name of a lock of a client with this prefix.
     fn key_of(&self, name: &str) -> Option<LockKey>;
@@ -57,7 +57,7 @@ pub(crate) trait Wire: fmt::Debug + Send + Sync {
     fn acquire(&self, command: &AcquireCommand) -> ScriptCall;
     /// All or none of them, in one script.
     fn acquire_all(&self, commands: &[AcquireCommand]) -> ScriptCall;
-    /// A token was granted, and so many in reserve after it.
+    /// A token was granted, with `more` tokens in reserve after it.
     fn granted(&self, key: &LockKey, token: FencingToken, more: u32) {
         let _ = (key, token, more);
     }

@@ -455,7 +455,7 @@ fn wake_number(topic: &WakeTopic) -> Option<u8> {
     u8::try_from(number % WAKE_NUMBERS).ok()
 }
 
-/// A permit as Redisson stores it: the bytes that its hexadecimal digits stand for.
+/// A permit as Redisson stores it: the bytes of its hexadecimal digits.
 fn permit(owner: &OwnerId) -> &[u8] {
     owner.permit_bytes().map_or(&[], |permit| permit.as_slice())
 }

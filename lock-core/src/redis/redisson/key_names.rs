@@ -1,7 +1,7 @@
 //! Every name that Redisson's wire writes to Redis, with its type and meaning.
 //!
-//! `N` is the client's prefix and the lock's key; `B` is `N` in braces, unless `N` has a hash tag of
-//! its own. All names of one lock are in one slot of a cluster. `O` is an owner.
+//! `N` is the client's prefix and the lock's key; `B` is `N` in braces, unless `N` has a hash tag.
+//! All names of one lock are in one slot of a cluster. `O` is an owner.
 //!
 //! | name | type | content | owner |
 //! |---|---|---|---|
@@ -27,7 +27,7 @@
 //! | `lock_places:B` | sorted set, with TTL | `#redisson`, `#native` -> when clients of that wire last left the lock free for the other's: see `lib/pause` | the native wire's |
 //! | `lock_token:<prefix>`, in a cluster `lock_token:<prefix>{n}` for each slot | string, kept forever | where it exists, it is kept at each token | the native wire's |
 //! | `lock_client:<uuid>` | string, with TTL | the client's name: service, instance, since when |
-//! | `lock_client:<owner>` | string, with TTL | what a long hold or wait of this owner is for |
+//! | `lock_client:<owner>` | string, with TTL | the work of a long hold or wait of this owner |
 
 use std::fmt;
 
@@ -51,7 +51,7 @@ impl LockNames {
         Self { tag: format!("{{{lock}}}"), lock }
     }
 
-    /// A lock that no client can take, to check what the user may do.
+    /// A lock that no client can take, to check the user's rights.
     fn untaken(prefix: &str) -> Self {
         // No key has a control character.
         let lock = format!("{prefix}\u{1}rights");

@@ -1,9 +1,9 @@
 //! The Lua scripts of Redisson's wire: one file each, composed with the shared functions and the scripts they use.
 //!
 //! A composed text has, in this order: whether releases are published on shard channels, the fast
-//! path, the shared functions, the other scripts it calls, each as a function of its own keys and
-//! arguments, and the script. The fast path answers the most frequent calls before any function is
-//! defined.
+//! path, the shared functions, the scripts that it calls, and the script itself. Each called script
+//! is a function with its own keys and arguments. The fast path answers the most frequent calls
+//! before any function is defined.
 
 use redis::Script;
 
