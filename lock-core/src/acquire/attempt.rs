@@ -183,7 +183,7 @@ async fn within<T>(
     answer.unwrap_or_else(|_| Err(Unavailable::late().into()))
 }
 
-/// Returns the answer, or records what follows when there is none.
+/// Returns the answer, or records the consequences of a missing one.
 fn checked<T>(
     answer: Result<T, StoreError>,
     leases: &[Arc<Lease>],
@@ -241,8 +241,8 @@ impl Lease {
         match checked(answer, slice::from_ref(self), slice::from_ref(request), sent_at)? {
             Acquired::Granted(token) => {
                 let now = LeaseInstant::of(ended);
-                // A grant that took so long that its lease may have ended is not used: the store may
-                // have granted the lock to another by now.
+                // A grant whose lease may have ended during the command is not used: the store may
+                // have granted the lock to another client by now.
                 if !self.in_time(sent_at, now) {
                     return Err(late(request.hold_options.lease));
                 }
@@ -257,8 +257,8 @@ impl Lease {
         }
     }
 
-    /// The command for the outermost hold. The lease records before the command is sent what the store
-    /// may have from then on: a caller that is dropped in between releases it.
+    /// The command for the outermost hold. The lease records before the command is sent that the
+    /// store may have it: a caller that is dropped in between releases it.
     fn first_step(
         &self,
         request: &LockRequest,

@@ -1,4 +1,4 @@
-//! From a request to its guard: by re-entry of what the scope holds, or by a new acquisition.
+//! From a request to its guard: by re-entry of the scope's hold, or by a new acquisition.
 
 mod attempt;
 mod reentry;
@@ -89,9 +89,9 @@ fn note_order(client: &ClientInner, requests: &[LockRequest]) {
     }
 }
 
-/// Waits until no other acquisition of the scope contends for the slot's key. Without this both would
-/// contend in the store with owners of their own, and the second would wait for the first, which is
-/// its own scope. With it the second re-enters what the first has acquired.
+/// Waits until no other acquisition of the scope contends for the slot's key. Without this both
+/// would contend in the store with different owners, and the second would wait for the first, which
+/// is its own scope. With it the second re-enters the hold of the first.
 async fn slot_turn<'a>(
     client: &ClientInner,
     slot: &'a ScopeSlot,
@@ -160,8 +160,8 @@ async fn enter_in(
     Ok(all.collect())
 }
 
-/// Acquires in one command where the store supports that; otherwise one key after another, in the
-/// order of the keys, so that no two acquisitions wait for each other.
+/// Acquires in one command if the store supports that. Otherwise acquires one key after another, in
+/// the order of the keys, so that no two acquisitions wait for each other.
 async fn acquire_anew(
     client: &Arc<ClientInner>,
     requests: &[LockRequest],

@@ -72,8 +72,8 @@ pub(crate) async fn reenter(
     client.check_breaker(request)?;
     let (holds, length) = {
         let mut state = lease.state();
-        // Under the lock of the lease: the last guard may have been dropped since the check above, and
-        // its release would take back what this re-entry is granted.
+        // Under the lock of the lease: the last guard may have been dropped since the check above,
+        // and its release would take back the grant of this re-entry.
         if !hold.is_live()? {
             return Ok(false);
         }

@@ -52,7 +52,7 @@ pub(crate) async fn resume(
     Ok(renewed_guard(client, hold, &request, &WaitDeadline::of(Duration::ZERO)))
 }
 
-/// A place at the gate. It does not queue: what contends for the key in this process waits in the store
+/// A place at the gate. It does not queue: contenders for the key in this process wait in the store
 /// for this very hold.
 fn admit(client: &ClientInner, request: &LockRequest) -> Option<Permit> {
     let access = Access::of(request.kind, request.mode);
@@ -76,7 +76,8 @@ impl Lease {
         };
         let lease = request.hold_options.lease;
         {
-            // Before it is sent: a caller that is dropped from here on releases what it may have got.
+            // Before it is sent: a caller that is dropped from here on releases the hold that it
+            // may have got.
             let mut state = self.state();
             *state.remote.of_mut(parked.mode) = 1;
             state.may_be_stored(LeaseInstant::now(), parked.lasts);

@@ -46,7 +46,7 @@ pub(crate) fn acquire_one<'a>(
         let mut first = FirstAttempt::new(Lease::new(client, request, permit));
         defer(not_before, wait_deadline).await;
         // The store in memory answers at once: a caller that acquires in a loop would never let the
-        // task run that releases what it dropped.
+        // task run that releases its dropped holds.
         tokio::task::coop::consume_budget().await;
         // Its answer comes in bounded time: only later attempts are interrupted by a shutdown.
         let outcome = first.send(request, *wait_deadline).await;

@@ -3,7 +3,7 @@
 //! store's line, because the store decides their order.
 //!
 //! A key's gate is a fair read/write lock of this process. A lease keeps its permit from before its
-//! first attempt until its release is confirmed, so the next local acquisition is always ordered
+//! first attempt until its release is confirmed. So the next local acquisition is always ordered
 //! behind a release that is still in flight.
 
 mod key_state;
@@ -31,15 +31,15 @@ use key_state::{KeyState, Waiter};
 pub(crate) use permit::{Permit, QueuePlace};
 use waiter_limit::WaiterLimit;
 
-/// The most places of one process in the store's line of a key, including places whose waiters have
-/// given up and whose removal the store has not confirmed. Without a bound, waiters that give up
+/// The most places of one process in the store's line of a key. Places of waiters that have given
+/// up count until the store has confirmed their removal. Without a bound, waiters that give up
 /// quickly could add places faster than the store removes them: the line would grow, and the lock
 /// would stay free behind places whose waiters are gone.
 pub(crate) const MAX_IN_LINE: u32 = 64;
 
 /// The state behind a gate. The gate only knows that a waiter may be handed it.
 pub(crate) trait Tenant: fmt::Debug + Send + Sync + 'static {
-    /// What a waiter is handed instead of the right to contend.
+    /// The value that a waiter is handed instead of the right to contend.
     type Handoff: fmt::Debug + Send;
 }
 
@@ -48,7 +48,7 @@ impl Tenant for () {
     type Handoff = Infallible;
 }
 
-/// What must match for a hand-off: a write lease of just this kind and length.
+/// The properties that must match for a hand-off: a write lease of exactly this kind and length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HandoffKey {
     pub(crate) kind: Kind,
@@ -82,12 +82,12 @@ pub(crate) enum EnterResult<T: Tenant> {
     Closed,
 }
 
-/// What a waiter in the queue gets.
+/// The admission of a waiter in the queue.
 #[derive(Debug)]
 pub(crate) enum Admission<T: Tenant> {
     /// The right to contend in the store.
     Contend(Permit<T>),
-    /// What another holder of this process has left.
+    /// The lease that another holder of this process has left.
     Handoff(T::Handoff),
 }
 
@@ -109,8 +109,8 @@ pub(crate) enum Access {
     Write,
     /// One contender at a time, until it stays.
     SingleContender,
-    /// To stand in the store's own line until it stays: at most [`MAX_IN_LINE`] of a process at a
-    /// time, the others wait before the gate in order of arrival.
+    /// A place in the store's own line until the lock is granted: at most [`MAX_IN_LINE`] of a
+    /// process at a time. The others wait at the gate in order of arrival.
     StoreQueued,
     /// Holds, beside others.
     Holding,
@@ -135,9 +135,9 @@ impl<T: Tenant> Gate<T> {
         Arc::new(Self { keys: Mutex::default(), closed, most_waiting, waiters })
     }
 
-    /// Admits an acquisition, queues it, or refuses it. One that does not wait is queued only behind
-    /// permits that are being released. `most_waiting` overrides the limit on waiters; `accepts` is what
-    /// it may be handed instead of a permit.
+    /// Admits an acquisition, queues it, or refuses it. One that does not wait is queued only
+    /// behind permits that are being released. `most_waiting` overrides the limit on waiters;
+    /// `accepts` says which lease it may be handed instead of a permit.
     pub(crate) fn enter(
         self: &Arc<Self>,
         key: &LockKey,

@@ -1,9 +1,9 @@
 //! While the store is known not to answer, acquisitions that fail fast are refused at once instead of
 //! after the command timeout.
 //!
-//! A shard is open from the first acquisition that the store did not answer within the command timeout
-//! until a probe in the background is answered. A connection that ends is no reason: commands are sent
-//! again over the next one.
+//! A shard is open from the first acquisition without an answer within the command timeout until a
+//! background probe is answered. A connection that ends is no reason: commands are sent again over
+//! the next one.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -79,8 +79,9 @@ impl ClientInner {
         self.breaker.lock().open.get(&self.store.shard(key)).copied()
     }
 
-    /// The store did not answer what was sent at `sent` within the command timeout, or had no
-    /// connection for that long. A connection that ends and is replaced meanwhile does not count.
+    /// The store did not answer a command that was sent at `sent` within the command timeout, or
+    /// had no connection during that time. A connection that ends and is replaced meanwhile does
+    /// not count.
     pub(crate) fn open_breaker(self: &Arc<Self>, key: &LockKey, sent: LeaseInstant) {
         let shard = self.store.shard(key);
         {

@@ -126,7 +126,7 @@ impl ClientInner {
         }
     }
 
-    /// Queues this lease so that the store is brought down to what its holds want.
+    /// Queues this lease so that the store is brought down to the counts that its holds want.
     pub(crate) fn reconcile(&self, lease: Arc<Lease>) {
         self.queue.push(lease);
     }

@@ -19,7 +19,7 @@ impl Hold {
         if self.has(wanted)? {
             return Ok(());
         }
-        // Nothing is sent for what no renewal can give.
+        // Nothing is sent for a time that no renewal can give.
         self.at_least(self.most_remaining(), wanted)?;
         // Waits for the step under way: two renewals at once could be executed in either order, and
         // the older answer would be taken for the newer one.

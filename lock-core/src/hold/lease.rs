@@ -1,10 +1,11 @@
-//! A lease: what the store has for one owner on one key.
+//! A lease: the store's grant for one owner on one key.
 //!
-//! `desired()` is what its holds want the store to have, `remote` the most that the store may have.
-//! Acquiring raises `remote` before the command is sent and adds a hold after it was granted; a guard
-//! that goes lowers `desired()` at once, and `remote` when the store has confirmed. Whatever happens
-//! in between, a cancelled future, a timeout, a lost reply, [`reconcile`](super::reconcile) brings the
-//! two together again: nothing that is above `desired()` stays in the store.
+//! `desired()` is the count that its holds want, `remote` is the most that the store may have.
+//! Acquiring raises `remote` before the command is sent, and adds a hold after the grant. A dropped
+//! guard lowers `desired()` at once, and `remote` when the store has confirmed the release.
+//! Whatever happens in between, a cancelled future, a timeout, a lost reply,
+//! [`reconcile`](super::reconcile) brings the two together again: nothing that is above `desired()`
+//! stays in the store.
 //!
 //! Locks are taken in this order: the schedule, one lease, its holds, the gate.
 
@@ -38,8 +39,8 @@ pub(crate) struct Lease {
     changed: Notify,
 }
 
-/// Has the store brought down to what the holds want if a step was dropped or failed before its
-/// outcome was known: the store may have more than that then.
+/// Queues the lease for reconciliation if a step was dropped or failed before its outcome was
+/// known: the store may have more than the holds want then.
 pub(crate) struct ReconcileOnDrop<'a>(pub(crate) &'a Arc<Lease>);
 
 impl Drop for ReconcileOnDrop<'_> {
@@ -129,10 +130,10 @@ impl Lease {
         }
     }
 
-    /// Waits for the right to send the lease's next step. Steps of one lease never overlap: two that
-    /// are on their way at once may be executed in either order, so the answer to the earlier one could
-    /// be taken for that of the later one, and a release could be executed before the acquisition that
-    /// it is meant to undo.
+    /// Waits for the right to send the lease's next step. Steps of one lease never overlap: two
+    /// commands in flight may be executed in either order. The answer to the earlier one could be
+    /// taken for that of the later one. A release could be executed before the acquisition that it
+    /// is meant to undo.
     pub(crate) async fn step(self: &Arc<Self>) -> StepPermit {
         self.until(LeaseInner::begin_step).await;
         StepPermit(Arc::clone(self))
@@ -144,7 +145,7 @@ impl Lease {
         Some(StepPermit(Arc::clone(self)))
     }
 
-    /// The store has granted what was sent at `sent`. Waiting readers may join.
+    /// The store has granted the command that was sent at `sent`. Waiting readers may join.
     pub(crate) fn granted(
         self: &Arc<Self>,
         request: &LockRequest,
@@ -173,8 +174,8 @@ impl Lease {
         hold
     }
 
-    /// Ends every hold on this lease and releases what the store may still have. Returns how many
-    /// holds there were.
+    /// Ends every hold on this lease and releases everything that the store may still have. Returns
+    /// how many holds there were.
     pub(crate) fn lose(self: &Arc<Self>, mut cause: LostCause) -> usize {
         let lost = {
             let mut state = self.state();
@@ -209,7 +210,8 @@ impl Lease {
         lost.len()
     }
 
-    /// Ends what the clock has ended: all of it, or single holds with their `max_hold`.
+    /// Ends the holds whose time is over: all of them with the lease, or single ones with their
+    /// `max_hold`.
     pub(crate) fn expire(self: &Arc<Self>, now: LeaseInstant) {
         let over: Vec<_> = {
             let state = self.state();
@@ -228,8 +230,8 @@ impl Lease {
         }
     }
 
-    /// Does what must follow when a hold or a joining reader has gone; `false` when the lease was
-    /// to be handed off and no waiter has taken it.
+    /// Continues after a hold or a joining reader has gone; `false` when the lease was to be handed
+    /// off and no waiter has taken it.
     pub(super) fn proceed(self: &Arc<Self>, next: Next) -> bool {
         match next {
             Next::Nothing => {}

@@ -2,9 +2,9 @@
 //! command.
 //!
 //! A client has at most one such command per key in flight. Waiters that give up meanwhile leave
-//! together in the next one, so many that give up at once cost the store few commands. New
-//! places in the line wait at the gate until that command is sent. Otherwise a line with a quick
-//! turnover of waiters would hold more places of waiters that are gone than of live ones.
+//! together in the next one, so a crowd that gives up at once costs the store few commands. New
+//! places in the line wait at the gate until that command is sent. Otherwise, with waiters that
+//! come and go quickly, the line would have more places of dead waiters than of live ones.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -58,7 +58,7 @@ impl Leavers {
         let Some(lease) = lease.cloned() else { return Some(pending) };
         let mode = lease.state().gives_up_place();
         let (Some(mode), Some(step)) = (mode, lease.try_step()) else {
-            // It is sent as a command of its own, now or after the step that is under way.
+            // It is sent as a separate command, now or after the step that is under way.
             lease.state().leave_sent();
             return Some(pending);
         };
@@ -118,9 +118,8 @@ impl Group {
 }
 
 impl LeaseInner {
-    /// The mode in which this waiter may stand in line, if leaving the line is all that is left to
-    /// do. It may have been granted the lock meanwhile, without an answer: that grant is released
-    /// too.
+    /// The mode of this waiter's place in line, if only leaving the line is left to do. It may have
+    /// been granted the lock meanwhile, without an answer: that grant is released too.
     fn gives_up_place(&self) -> Option<Mode> {
         let mode = self.in_line?;
         let other = if mode == Mode::Read { Mode::Write } else { Mode::Read };

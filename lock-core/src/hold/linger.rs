@@ -1,9 +1,9 @@
 //! Holds that outlast their work: `hold_at_least`.
 //!
-//! When the last guard of such a hold is dropped early, the guard's count goes to the schedule instead
-//! of being given up, and the renewal task gives it up when the time is over. Until then the hold is
-//! like any other: it is renewed, and no waiter gets the lock, neither here nor elsewhere. The lease
-//! is at least as long as that time, so the lock outlasts a process that ends right after its work.
+//! When the last guard of such a hold is dropped early, the schedule keeps the guard's count. The
+//! renewal task gives the count up when the time is over. Until then the hold is like any other: it
+//! is renewed, and no waiter gets the lock, neither here nor elsewhere. The lease is at least as
+//! long as that time, so the lock outlasts a process that ends right after its work.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,7 +19,7 @@ use super::{
 #[derive(Debug, Default)]
 pub(crate) struct Lingering {
     guards: BTreeMap<LeaseInstant, Vec<(Arc<Hold>, Mode)>>,
-    /// The client shuts down: what lingers is left to the store.
+    /// The client shuts down: lingering holds are left to the store.
     closed: bool,
 }
 
@@ -48,7 +48,7 @@ impl Schedule {
     /// Gives up the counts whose time is over.
     pub(crate) fn end_lingering(&self, now: LeaseInstant) {
         loop {
-            // Not under the lock: what follows locks the lease and the gate.
+            // Not under the lock: `end_guard` locks the lease and the gate.
             let over = {
                 let mut lingering = self.lingering.lock();
                 let first = lingering.guards.first_entry();
@@ -118,8 +118,8 @@ impl Hold {
 }
 
 impl LeaseInner {
-    /// Nothing is released: what the store has ends with the lease. `false` while a step is in doubt,
-    /// after which the store might have more than this knows.
+    /// Nothing is released: the lock ends with its lease in the store. `false` while a step is in
+    /// doubt, after which the store might have more than this knows.
     pub(super) fn leave(&mut self) -> bool {
         if self.stage != Stage::Held || self.in_doubt() {
             return false;

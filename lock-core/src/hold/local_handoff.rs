@@ -1,12 +1,12 @@
 //! Local hand-off: a lease whose last hold has ended is passed to the next waiter of this process,
 //! without a command to the store.
 //!
-//! It does so a bounded number of times, as often as there are fencing tokens in reserve, and until
-//! its first renewal is due, a third of the lease from its grant; then it is released, and the waiter
-//! that has waited longest, in whatever process, is next. So two thirds of a lease are left to the
-//! waiter that gets it. Only a lease is handed off of which the store is known to have just this: one
-//! write, and nothing in doubt. Nothing but acquisitions and renewals was ever sent for it, so no late
-//! release of an earlier hold can end a later one.
+//! This happens a bounded number of times: once for each fencing token in reserve, and until the
+//! first renewal is due, a third of the lease from its grant. Then the lease is released, and the
+//! waiter that has waited longest, in any process, is next. So two thirds of a lease are left to
+//! the waiter that gets it. A lease is handed off only if the store is known to have exactly one
+//! write for it, and nothing is in doubt. Nothing but acquisitions and renewals was ever sent for
+//! it, so no late release of an earlier hold can end a later one.
 
 use std::{sync::Arc, time::Duration};
 
@@ -106,7 +106,7 @@ impl Drop for Handoff {
 }
 
 impl Handoff {
-    /// Creates a hold of its own on the lease: guards, views and scopes of the former one are not
+    /// Creates a new hold on the lease: guards, views and scopes of the former one are not
     /// connected to it. `None`: the waiter took it too late, and the lease is released.
     pub(crate) fn take(mut self, request: &LockRequest) -> Option<Arc<Hold>> {
         let lease = self.0.take()?;
@@ -166,8 +166,8 @@ impl LeaseInner {
         }
         let now = LeaseInstant::now();
         let fits = now < self.handoffs.until && self.is_certain(now);
-        // Re-entry and changes of mode take the hand-offs away: a command of theirs that is still in
-        // flight could change or release the lease under the next holder.
+        // Re-entry and changes of mode take the hand-offs away: one of their commands that is still
+        // in flight could change or release the lease under the next holder.
         debug_assert!(!fits || self.remote == self.confirmed, "BUG: {self:?}");
         fits.then_some(HandoffKey { kind, length: self.length })
     }

@@ -1,9 +1,9 @@
 //! Holds: the guards on a lease, and when they end.
 //!
-//! A *lease* is what the store has, a *hold* what the program has. Most leases have one hold. Guards
-//! of one scope share a hold (re-entry), readers of one process have holds of their own on one lease
-//! ([`shared_read`]), and a lease whose last hold has ended may be passed to the next waiter's hold
-//! ([`local_handoff`]). A hold ends once and for all: its lease may have others by then.
+//! A *lease* is the store's grant, a *hold* is the program's use of it. Most leases have one hold.
+//! Guards of one scope share a hold (re-entry). Readers of one process have separate holds on one
+//! lease ([`shared_read`]). A lease whose last hold has ended may be passed to the next waiter's
+//! hold ([`local_handoff`]). A hold ends once and for all: its lease may have others by then.
 
 mod circuit_breaker;
 mod client_inner;
@@ -93,7 +93,7 @@ pub(crate) struct HoldInner {
     pub(super) permit: Option<Permit>,
 }
 
-/// What was in the way of a hold.
+/// How a hold got the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// Nothing.
@@ -117,7 +117,7 @@ pub(crate) enum HoldEnd {
     Released,
     /// The same, and the lease is with the next waiter of this process.
     HandedOff,
-    /// Its lease is in the store, for another client to go on with.
+    /// Its lease is in the store, for another client to continue with.
     Parked,
     Lost(LostCause),
 }
@@ -231,13 +231,14 @@ impl Hold {
         Err(self.lost(cause))
     }
 
-    /// As [`check`](Self::check), for the work under it, which goes on after it has parked its own hold.
+    /// As [`check`](Self::check), for the work under it, which continues after it has parked its
+    /// own hold.
     pub(crate) fn check_for_work(self: &Arc<Self>) -> Result<(), Lost> {
         self.check()
             .or_else(|lost| if lost.cause == LostCause::Parked { Ok(()) } else { Err(lost) })
     }
 
-    /// Until when it may be relied upon as things stand.
+    /// Until when it may be relied upon, unless it is renewed.
     pub(crate) fn valid_until(&self) -> LeaseInstant {
         let valid_until = self.lease.state().valid_until;
         self.max_hold_ends().map_or(valid_until, |end| end.min(valid_until))
@@ -250,8 +251,6 @@ impl Hold {
     pub(crate) fn least_remaining(&self) -> Option<Duration> {
         let lease = self.lease.state();
         let own = self.state();
-        // The loss has removed its guards from the lease. Removed a second time, they would be
-        // missing from the count of another hold, and the store would release that one.
         if own.end.is_some() { own.least_remaining } else { lease.least_remaining }
     }
 
@@ -278,7 +277,7 @@ impl Hold {
     }
 
     /// Ends this hold and not its lease, which others may share. It is not handed off: there was no
-    /// time left for what was done under it.
+    /// time left for the work under it.
     fn lose_alone(&self, cause: LostCause) {
         let next = {
             let mut lease = self.lease.state();
@@ -324,6 +323,8 @@ impl Hold {
             let mut lease = self.lease.state();
             let mut own = self.state();
             *own.guards.of_mut(mode) -= 1;
+            // The loss has removed its guards from the lease. Removed a second time, they would be
+            // missing from the count of another hold, and the store would release that one.
             if own.end.is_some() {
                 return;
             }
@@ -357,8 +358,8 @@ impl Hold {
         }
     }
 
-    /// One guard more, for which the store has confirmed what was sent at `sent`; `false` when the hold
-    /// was released meanwhile, and the lease has one more than it should.
+    /// Adds a guard, after the store has confirmed the command that was sent at `sent`. Returns
+    /// `false` if the hold was released meanwhile: then the store has one count too many.
     pub(crate) fn entered_again(
         &self,
         request: &LockRequest,

@@ -19,8 +19,8 @@ impl Hold {
         self.check()?;
         lease.client.check_mode_changes()?;
         if let Some(leavers) = lease.client.gate.pending_releases(&lease.key) {
-            // A reader of this process whose release is in flight would be counted by the store, and the
-            // upgrade be refused although the caller reads alone.
+            // The store would count a reader of this process whose release is in flight, and refuse
+            // the upgrade although the caller reads alone.
             let _ = tokio::time::timeout(lease.client.settings.command_timeout, leavers).await;
         }
         let _step = lease.step().await;

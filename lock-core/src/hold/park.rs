@@ -48,8 +48,8 @@ impl Hold {
         Ok(key.sign(&parked))
     }
 
-    /// The right to the next step, once the store has confirmed what was dropped before: guards of the
-    /// scope, or a change of mode.
+    /// The right to the next step, once the store has confirmed everything that was dropped before:
+    /// guards of the scope, or a change of mode.
     async fn settled_step(&self) -> Result<StepPermit, Unavailable> {
         let lease = &self.lease;
         let is_settled = |state: &LeaseInner| {
@@ -90,8 +90,8 @@ impl Hold {
         self.check()?;
         let parked = {
             let mut lease = self.lease.state();
-            // A reader of this process may have joined meanwhile. Checked under the same lock as what
-            // follows, so that none joins a hold that has ended here.
+            // A reader of this process may have joined meanwhile. Checked under the lock under
+            // which the hold ends, so that no reader joins a hold that has ended.
             self.only_mode(&lease)?;
             let now = LeaseInstant::now();
             let mut own = self.state();

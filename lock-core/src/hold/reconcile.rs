@@ -1,8 +1,9 @@
-//! Brings the store down to what the holds want: the one way by which anything is released.
+//! Brings the store down to the counts that the holds want: the one way by which anything is
+//! released.
 //!
-//! A dropped guard, a cancelled acquisition, a lost hold and a change of mode of unknown outcome all
-//! end here. One task per client works the queue, many leases at a time over one connection, each
-//! until the store has confirmed or the lease must have ended.
+//! A dropped guard, a cancelled acquisition, a lost hold and a change of mode of unknown outcome
+//! all end here. One task per client works the queue, with many leases at a time over one
+//! connection. It retries each until the store has confirmed or the lease must have ended.
 
 use std::{
     collections::VecDeque,
@@ -35,8 +36,8 @@ use crate::types::LostCause;
 const MAX_AT_ONCE: usize = 512;
 const FIRST_RETRY: Duration = Duration::from_millis(10);
 const MAX_BACKOFF: Duration = Duration::from_millis(250);
-/// How long after the lease a release is retried: a store that stood still may execute late an
-/// acquisition that was sent before.
+/// How long after the lease a release is retried: a store that was paused may execute an
+/// acquisition late.
 const RELEASE_GRACE: Duration = Duration::from_secs(60);
 
 /// The most releases that have failed and are retried: with more, the client acquires nothing. Each keeps about a kilobyte
@@ -44,8 +45,8 @@ const RELEASE_GRACE: Duration = Duration::from_secs(60);
 /// while the store does not answer.
 const MOST_FAILED: usize = 10_000;
 
-/// Leases of which the store may have more than their holds want. None is ever dropped: what bounds them is
-/// that nothing is acquired when too many cannot be released.
+/// Leases of which the store may have more than their holds want. None is ever dropped. Their
+/// number is bounded because the client acquires nothing while too many cannot be released.
 #[derive(Debug, Default)]
 pub(crate) struct ReconcileQueue {
     leases: Mutex<VecDeque<Arc<Lease>>>,
@@ -172,8 +173,8 @@ impl PendingRelease {
         self.lease.as_ref()
     }
 
-    /// The store did not answer what was sent at `sent`. Returns whether nothing of the lease can be
-    /// left in the store by now.
+    /// The store did not answer the command that was sent at `sent`. Returns whether nothing of the
+    /// lease can be left in the store by now.
     pub(super) fn failed(&self, lease: &Lease, why: Unavailable, sent: LeaseInstant) -> bool {
         if why.is_silent() {
             lease.client.open_breaker(&lease.key, sent);
@@ -234,7 +235,7 @@ async fn reconcile(mut pending: PendingRelease) -> Option<PendingRelease> {
     None
 }
 
-/// One command that brings the store closer to what is desired.
+/// One command that brings the store closer to the desired counts.
 enum ReconcileStep {
     TakeBack(Holds),
     Release { mode: Mode, holds: u32, in_line: bool },
@@ -250,9 +251,10 @@ impl LeaseInner {
             // Without a read to return to, releasing both modes covers every outcome of the change.
             self.mode_in_doubt = false;
         }
-        // Reads first: if the write went first while a read of the same owner is still in the store, the
+        // Reads first: if the write went first while the store still has a read of this owner, the
         // lock would become a read lock for a moment. Readers of other processes would be woken and
-        // admitted, and a writer that is next would wait for them although the lock is about to be free.
+        // admitted. A writer that is next would wait for them although the lock is about to be
+        // free.
         for mode in [Mode::Read, Mode::Write] {
             let in_line = self.in_line == Some(mode);
             if self.remote.of(mode) > desired.of(mode) || in_line {
@@ -332,7 +334,8 @@ impl ReconcileStep {
         }
         let gone = answer == Released::Gone && certain;
         if gone && let Stage::Releasing { gone } = &mut state.stage {
-            // Under the same lock as what settles it: a caller that waits for the release sees both.
+            // Under the lock under which the lease is settled: a caller that waits for the release
+            // sees both.
             *gone = true;
         }
         if mode == Mode::Write && holds == 0 && !state.desired().none() {

@@ -32,7 +32,7 @@ pub(crate) struct LockRequest {
     pub(crate) scope: Option<Arc<ScopeHolds>>,
 }
 
-/// What the gate lets an acquisition do.
+/// The outcome of entering the gate.
 pub(crate) enum Entered<T: Tenant> {
     Admitted(Permit<T>),
     Queued(QueuePlace<T>),

@@ -1,4 +1,4 @@
-//! The holds of a scope: its live hold on each key, what it waits for, and what it is for.
+//! The holds of a scope: its live hold on each key, its waits, and its origin.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +28,7 @@ struct Slots {
     limit: usize,
 }
 
-/// So many slots are kept in any case.
+/// This number of slots is kept in any case.
 const FEW: usize = 8;
 
 /// A scope's hold on one key, and the right to acquire it.
@@ -39,7 +39,7 @@ pub(crate) struct ScopeSlot {
 }
 
 impl ScopeHolds {
-    /// What is held through this client, and where it was acquired.
+    /// The locks that are held through this client, and where they were acquired.
     pub(crate) fn held(&self, client: &ClientId) -> Vec<(LockKey, CallSite)> {
         let live = self.live(|of| of == client);
         live.iter().map(|hold| (hold.lease.key.clone(), hold.site.clone())).collect()
@@ -109,10 +109,10 @@ impl ScopeHolds {
         let mut slots = self.slots.lock();
         let Slots { map, limit } = &mut *slots;
         if map.len() >= FEW.max(*limit) {
-            // A scope that lives long locks many keys. Twice what is left may be added before the
-            // next search, so that it costs little for each.
-            // A slot that an acquisition has borrowed stays: with a second slot for the same key,
-            // two acquisitions of the scope would contend with each other.
+            // A scope that lives long locks many keys. The number of slots may double before the
+            // next search, so that each slot costs little. A slot that an acquisition has borrowed
+            // stays: with a second slot for the same key, two acquisitions of the scope would
+            // contend with each other.
             map.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.hold().is_some());
             *limit = 2 * map.len();
         }

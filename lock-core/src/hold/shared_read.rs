@@ -2,7 +2,7 @@
 //! lease.
 //!
 //! The first of them sends the command and *leads*. Readers that arrive while it waits for the
-//! answer or reads *join*: each has a hold of its own on the leader's lease, with its own guards,
+//! answer or reads *join*: each has a separate hold on the leader's lease, with its own guards,
 //! views and scope. The lease stays in the store until the last of them has gone, and is renewed
 //! once for all. When it is lost, all of them lose their holds.
 //!
@@ -10,7 +10,7 @@
 //! lease, and sends its own command to the store, which knows which writers wait. So a writer of
 //! another process waits for the leader, as it would in any case, and for one more read. How long
 //! others may join is bounded as well, in case a leader reads for long. At the gate a reader that
-//! joins is a reader like any other, and queues behind the writers of its own process.
+//! joins is a reader like any other, and queues behind the writers of the process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -87,7 +87,7 @@ fn lead_or_join(own: &Arc<Lease>, request: &LockRequest) -> Option<JoinTicket> {
     }
 }
 
-/// A place on a leader's lease. Until it is dropped, what the store grants to the leader stays.
+/// A place on a leader's lease. Until it is dropped, the leader's grant stays in the store.
 struct JoinTicket {
     lease: Arc<Lease>,
     used: bool,
@@ -133,8 +133,8 @@ impl JoinTicket {
         self.used = true;
         self.lease.client.statistics.shared_reads.add(1);
         // Its permit is moved too, so that it counts as a reader at the gate at every moment: a
-        // local writer would otherwise be admitted in between. The rest of its own lease is given
-        // up.
+        // local writer would otherwise be admitted in between. The rest of the joiner's lease is
+        // given up.
         Some(state.add_hold(&self.lease, request, permit, arrival, now))
     }
 }
@@ -167,8 +167,8 @@ impl LeaseInner {
         (self.sharing.leads, self.sharing.places) = (true, places);
     }
 
-    /// How long readers may join: no longer than a reader stands back behind a writer. A later
-    /// reader must let the store check whether a writer waits.
+    /// How long readers may join: no longer than a reader yields to a writer. A later reader must
+    /// let the store check whether a writer waits.
     fn let_in(&mut self, request: &LockRequest, fairness_timeout: Duration) -> bool {
         let now = LeaseInstant::now();
         let open = match self.stage {

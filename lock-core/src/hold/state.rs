@@ -41,7 +41,7 @@ pub(crate) struct LeaseInner {
     pub(crate) confirmed: Holds,
     /// The outcome of the last change of mode is not known.
     pub(crate) mode_in_doubt: bool,
-    /// The mode in which this waiter may stand in line in the store.
+    /// The mode of this waiter's place in the store's line, if it may have one.
     pub(crate) in_line: Option<Mode>,
     /// Of the last outermost grant, hand-off or upgrade; a semaphore has none.
     pub(crate) token: Option<FencingToken>,
@@ -63,7 +63,7 @@ pub(crate) struct LeaseInner {
     /// The least that was left of its validity when a renewal was confirmed.
     pub(crate) least_remaining: Option<Duration>,
     pub(crate) last_failure: Option<Box<Unavailable>>,
-    /// Where it stands in the renewal schedule.
+    /// Its place in the renewal schedule.
     pub(crate) due: Option<ScheduleKey>,
     /// The place at the gate, until nothing is left in the store.
     pub(crate) permit: Option<Permit>,
@@ -71,7 +71,7 @@ pub(crate) struct LeaseInner {
     pub(crate) sharing: SharedRead,
     /// A task has the right to its next step.
     pub(super) stepping: bool,
-    /// What it is for is written down in the store.
+    /// Its work is recorded in the store.
     pub(crate) recorded: bool,
     /// Some lock of the client was taken away, perhaps this one: the next renewal shows it.
     pub(crate) may_be_taken: bool,
@@ -87,7 +87,7 @@ pub(crate) struct LiveHolds {
     pub(crate) guards: Holds,
 }
 
-/// What must follow when a hold or a joining reader has gone.
+/// The next step after a hold or a joining reader has gone.
 #[derive(Debug)]
 pub(crate) enum Next {
     Nothing,
@@ -129,8 +129,8 @@ impl LeaseInner {
         }
     }
 
-    /// What the store should have: what the holds want. Readers that share count as one, and as one
-    /// more for each time that one of them has entered again.
+    /// The counts that the store should have: those that the holds want. Readers that share count
+    /// as one, and as one more for each time that one of them has entered again.
     pub(crate) fn desired(&self) -> Holds {
         if self.stage != Stage::Held {
             return Holds::default();
@@ -160,14 +160,13 @@ impl LeaseInner {
         self.renewal != LeaseState::Unknown && now < self.valid_until
     }
 
-    /// When its validity or the first of its holds ends, as things stand.
+    /// When its validity or the first of its holds ends, unless it is renewed.
     pub(crate) fn end(&self) -> LeaseInstant {
         let ends = self.holds.iter().filter_map(|hold| hold.max_hold_ends());
         ends.fold(self.valid_until, LeaseInstant::min)
     }
 
-    /// One more hold, with one guard, on what the store has granted. A reader that joins brings its
-    /// own place at the gate.
+    /// Adds a hold with one guard. A reader that joins brings its own place at the gate.
     pub(super) fn add_hold(
         &mut self,
         lease: &Arc<Lease>,
@@ -203,8 +202,8 @@ impl LeaseInner {
         }
     }
 
-    /// What must follow now that a hold or a joining reader has gone. Decided under the same lock
-    /// as its end, so that of several that end at the same moment only one is the last.
+    /// Returns the next step now that a hold or a joining reader has gone. Decided under the same
+    /// lock as its end, so that of several that end at the same moment only one is the last.
     pub(super) fn next(&mut self, kind: Kind) -> Next {
         if self.stage != Stage::Held {
             return Next::Nothing;
@@ -245,13 +244,13 @@ impl LeaseInner {
         self.stored_until = self.stored_until.max(sent.after(lease));
     }
 
-    /// A change of mode is under way: what is certain is what it leaves alone.
+    /// A change of mode is under way: only the counts that it does not change are certain.
     pub(crate) fn doubt_mode(&mut self, after: Holds) {
         self.mode_in_doubt = true;
         self.handoffs.left = 0;
         self.sharing.leads = false;
-        // Only what both modes have in common is certain now: renewed as more than that, the lease could
-        // be answered as lost although the change was executed.
+        // Only the count that both modes share is certain now: renewed as more than that, the lease
+        // could be answered as lost although the change was executed.
         self.confirmed.read = self.confirmed.read.min(after.read);
         self.confirmed.write = self.confirmed.write.min(after.write);
         self.may_be_stored(LeaseInstant::now(), self.length);
@@ -264,7 +263,7 @@ impl LeaseInner {
         self.confirmed = holds;
     }
 
-    /// The last write has become a read, by what was sent at `sent`.
+    /// The last write has become a read, by a command that was sent at `sent`.
     pub(crate) fn reads_only(&mut self, sent: LeaseInstant, effective: Duration) {
         if let Some(permit) = &mut self.permit {
             permit.downgrade();

@@ -1,4 +1,4 @@
-//! Describes for operators what holds and waits are for: see [`WorkInfo`].
+//! Describes the work of holds and waits for operators: see [`WorkInfo`].
 
 use std::{
     sync::{Arc, Weak},
@@ -113,7 +113,7 @@ impl ClientInner {
 }
 
 impl Lease {
-    /// Has it written down what this lease is for, from now on until it ends.
+    /// Records the work under this lease, from now on until it ends.
     pub(crate) fn record_work(self: &Arc<Self>) {
         if !self.client.settings.record_work {
             return;
@@ -129,7 +129,7 @@ impl Lease {
 }
 
 impl Hold {
-    /// Writes down what it is for, and anew what is held beside it.
+    /// Records its work, and renews the records of the scope's other holds.
     pub(crate) fn record_work(&self) {
         self.lease.record_work();
         let Some(scope) = self.scope.as_ref().and_then(Weak::upgrade) else { return };
@@ -162,8 +162,8 @@ impl WaitRecord {
             scope.begin_wait(&wait.key, wait.since);
             for hold in scope.live(|_| true) {
                 // The holds of a scope that waits are recorded even if they are young: without them
-                // an operator, or the search for deadlocks, would not see what the waiter keeps
-                // from others.
+                // an operator, or the search for deadlocks, would not see which locks the waiter
+                // keeps from others.
                 hold.lease.record_work();
             }
         }

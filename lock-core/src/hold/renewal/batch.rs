@@ -39,7 +39,7 @@ pub(crate) struct Batch {
     due: Vec<DueLease>,
 }
 
-/// What leases must have in common.
+/// The properties that leases of one batch share.
 type Alike = (Kind, Mode, u16);
 
 /// Sorts the due leases: expired ones are lost, the others are put into batches.
@@ -94,8 +94,8 @@ impl Batch {
         let command = |DueLease { lease, .. }: &DueLease| {
             let mut state = lease.state();
             let length = state.length;
-            // Recorded before it is sent: a renewal that is executed late keeps the lock for a whole
-            // lease from then on, and the release is retried for at least as long.
+            // Recorded before it is sent: a renewal that is executed late keeps the lock for a
+            // whole lease. The release is retried for at least that time.
             state.may_be_stored(sent, length);
             RenewCommand::new(lease.holder(), length)
         };
@@ -155,7 +155,7 @@ impl Lease {
         (!state.mode_in_doubt).then_some(mode)
     }
 
-    /// It lives past a renewal: what it is for is written down from now on.
+    /// It lives past a renewal: its work is recorded from now on.
     fn long_lived(self: &Arc<Self>) {
         let first = {
             let state = self.state();
