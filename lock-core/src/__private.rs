@@ -1,4 +1,4 @@
-//! What the code that `#[distributed_lock]` writes calls. Not part of the public interface.
+//! The functions that the code of `#[distributed_lock]` calls. Not part of the public interface.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -177,8 +177,8 @@ pub fn held_beside(client: &LockClient, scope: &Scope, key: &LockKey, mode: Mode
     })
 }
 
-/// Whether the ambient scope holds this key, in this mode or a stronger one, through any client, as
-/// far as this process knows without contacting the store. False outside a scope.
+/// Whether the ambient scope holds this key in this mode or a stronger one, through any client.
+/// This process answers without contacting the store. False outside a scope.
 #[must_use]
 pub fn held(key: &str, mode: Mode) -> bool {
     Scope::current().is_some_and(|scope| scope.holds().holds(key, mode))

@@ -4,11 +4,10 @@
 //!
 //! # Limits
 //!
-//! A lock in Redis is a lease. After each of these, two processes may rely on one lock for a
-//! moment: a process that is stopped for longer than its lease, a Redis that fails over to a
-//! replica without the last writes, and a Redis that loses its data or has its clock set forward.
-//! Holders are notified ([`LockGuard::lost`]), and a resource that checks the [`FencingToken`]
-//! refuses the late one.
+//! A lock in Redis is a lease. In each of these cases two processes may rely on one lock for a
+//! moment. A process is stopped for longer than its lease. Redis fails over to a replica without
+//! the last writes. Redis loses its data, or its clock is set forward. Holders are notified
+//! ([`LockGuard::lost`]), and a resource that checks the [`FencingToken`] refuses the late writes.
 
 #[cfg(all(not(unix), any(feature = "redis", feature = "zookeeper")))]
 compile_error!(
@@ -38,7 +37,7 @@ pub use client::{
 };
 pub use guard::{LockGuard, LockView, LostSignal};
 pub use lock_key::ValueError;
-/// What a store of locks implements: the crate `lock-store`.
+/// The traits and types of a store of locks: the crate `lock-store`.
 pub use lock_store as store;
 pub use lock_store::{
     ClientInfo, FencingToken, ForcedRelease, IntoLockKey, InvalidOptions, KeyError, KeyPage, Kind,

@@ -8,9 +8,9 @@ use super::{
 };
 use crate::types::{AcquireError, AcquireOptions, CallSite, LockError};
 
-/// An acquisition that is being prepared: of one lock (from [`LockClient::read`],
-/// [`LockClient::write`] and the like), several at once ([`LockClient::multi_lock`]), a permit of a
-/// semaphore ([`Semaphore::permit`]) or a lock on a majority of servers ([`RedLock::lock`]).
+/// An acquisition that is being prepared. It is for one lock ([`LockClient::read`],
+/// [`LockClient::write`] ..), several at once ([`LockClient::multi_lock`]), a semaphore's permit
+/// ([`Semaphore::permit`]) or a lock on most servers ([`RedLock::lock`]).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -108,10 +108,10 @@ impl<T: Lockable> Acquire<T> {
     }
 
     /// Limits how often the lock may be handed from one waiter of this process to the next, without
-    /// the store, before other processes get it. A write lock or a lock with one holder, unless it is
-    /// fair, is handed on up to twice for each waiter that stood behind the first when it was granted,
-    /// at most this many times, and for a third of the lease at most. Each hold is a lock of its own, with its own guard and
-    /// fencing token.
+    /// the store, before other processes get it. A write lock, or another exclusive lock that is
+    /// not fair, is handed on up to twice for each waiter at the grant. It is handed on at most
+    /// this many times, and for at most a third of the lease. Each hold is a separate lock, with
+    /// its own guard and fencing token.
     ///
     /// Zero: every acquisition goes to the store. Default: the client's
     /// [`max_local_handoffs`](crate::LockClientBuilder::max_local_handoffs), which is 63, the most,
@@ -121,11 +121,12 @@ impl<T: Lockable> Acquire<T> {
         self
     }
 
-    /// Limits how many readers of this process may share one hold of the store, with guards of their
-    /// own and one fencing token. A reader joins if it arrives while the first reader acquires or reads,
-    /// has the same lease, and renews it. Readers may join for a third of the lease, and at most for the
-    /// client's [`fairness_timeout`](crate::LockClientBuilder::fairness_timeout). A writer of another
-    /// process waits for at most one read and one more. A fair read/write lock is never shared.
+    /// Limits how many readers of this process may share one hold of the store, with separate
+    /// guards and one fencing token. A reader joins if it arrives while the first reader acquires
+    /// or reads, has the same lease, and renews it. Readers may join for a third of the lease, and
+    /// at most for the client's [`fairness_timeout`](crate::LockClientBuilder::fairness_timeout). A
+    /// writer of another process waits for at most one read and one more. A fair read/write lock is
+    /// never shared.
     ///
     /// One: every reader goes to the store. Default: the client's
     /// [`max_shared_readers`](crate::LockClientBuilder::max_shared_readers), which is 64, the most,
@@ -155,36 +156,36 @@ impl<T: Lockable> Acquire<T> {
         self
     }
 
-    /// Sets whether this acquisition fails as [`Unavailable`](AcquireError::Unavailable) at once, and not
-    /// after the command timeout, while the store is known not to answer: from the first acquisition
-    /// of this client that was not answered until a probe in the background, every 250 ms, is
-    /// answered. In a cluster this is tracked for each slot. An acquisition that had already waited
-    /// for longer than the command timeout goes on waiting. Default: `false`, every acquisition goes
-    /// to the store.
+    /// Sets whether this acquisition fails as [`Unavailable`](AcquireError::Unavailable) at once,
+    /// and not after the command timeout, while the store is known not to answer: from the first
+    /// acquisition of this client that was not answered until a probe in the background, every 250
+    /// ms, is answered. In a cluster this is tracked for each slot. An acquisition that had already
+    /// waited for longer than the command timeout continues to wait. Default: `false`, every
+    /// acquisition goes to the store.
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
         self.options.fail_fast = fail_fast;
         self
     }
 
-    /// Sets whether this acquisition is refused as [`Deadlock`](AcquireError::Deadlock) when it would wait
-    /// forever: when the scope waits for a lock whose holder waits, itself or through others, for a lock
-    /// that this scope holds, in whatever processes they are. Of those that wait for each other the one
-    /// that began last is refused, within about two seconds; the others go on when its scope releases what
-    /// it holds.
+    /// Sets whether this acquisition is refused as [`Deadlock`](AcquireError::Deadlock) when it
+    /// would wait forever: when the lock's holder waits, directly or through others, for a lock
+    /// that this scope holds. The holders may be in any process. Of the acquisitions that wait for
+    /// each other the one that began last is refused, within about two seconds. The others continue
+    /// when its scope releases its holds.
     ///
-    /// A deadlock is found from what waiters [write down](crate::LockClientBuilder::record_work), and
-    /// logged as a warning in any case. It is found between locks of one client's store, also across
-    /// processes. Default: that of the client
-    /// ([`LockClientBuilder::refuse_deadlocks`](crate::LockClientBuilder::refuse_deadlocks)), and so `false`:
-    /// all of them wait until their waits end.
+    /// A deadlock is found from the [records](crate::LockClientBuilder::record_work) of waiters,
+    /// and logged as a warning in any case. It is found between locks of one client's store, also
+    /// across processes. Default: that of the client
+    /// ([`LockClientBuilder::refuse_deadlocks`](crate::LockClientBuilder::refuse_deadlocks)), and
+    /// so `false`: all of them wait until their waits end.
     pub fn refuse_deadlock(mut self, refuse_deadlock: bool) -> Self {
         self.options.refuse_deadlock = Some(refuse_deadlock);
         self
     }
 
-    /// Names what the lock is for, such as `"nightly-report"`: [observers](crate::LockObserver) see the
-    /// name, and it is the label `policy` in the metrics of lock-tower. A name is part of the program
-    /// and contains no key, so that there are few of them. Default: none.
+    /// Names the purpose of the lock, such as `"nightly-report"`: [observers](crate::LockObserver)
+    /// see the name, and it is the label `policy` in the metrics of lock-tower. A name is part of
+    /// the program and contains no key, so that there are few of them. Default: none.
     pub fn name(mut self, name: &'static str) -> Self {
         self.options.name = Some(name.into());
         self
@@ -198,12 +199,13 @@ impl<T: Lockable> Acquire<T> {
 
     /// Acquires it, waiting for other holders for at most [`wait`](Self::wait).
     ///
-    /// Waiters of one process for one key are served in order of arrival, and only the first of them
-    /// goes to Redis, unless the holder hands it the lock (see
-    /// [`max_local_handoffs`](Self::max_local_handoffs)). Between processes a waiter may be overtaken;
-    /// but of the waiters that were refused the one that has waited longest is next, so neither readers nor writers starve, as long as single
-    /// holds are shorter than the client's [`fairness_timeout`](crate::LockClientBuilder::fairness_timeout). The fair
-    /// kinds serve all waiters of all processes in order of their arrival at Redis.
+    /// Waiters of one process for one key are served in order of arrival. Only the first of them
+    /// contends in the store, unless the holder hands it the lock (see
+    /// [`max_local_handoffs`](Self::max_local_handoffs)). Between processes a waiter may be
+    /// overtaken, but of the refused waiters the one that has waited longest is next. So neither
+    /// readers nor writers starve while single holds are shorter than the client's
+    /// [`fairness_timeout`](crate::LockClientBuilder::fairness_timeout). The fair kinds serve all
+    /// waiters of all processes in order of their arrival at Redis.
     ///
     /// # Errors
     ///
@@ -212,9 +214,9 @@ impl<T: Lockable> Acquire<T> {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future at any point gives up the place in the queue. Whatever Redis may have
-    /// granted by then is released at once in the background; if Redis cannot be reached, it is
-    /// free when the lease ends.
+    /// Dropping the future at any point gives up the place in the queue. A lock that the store may
+    /// have granted by then is released at once in the background. If the store cannot be reached,
+    /// the lock is free when its lease ends.
     pub fn acquire(self) -> impl Future<Output = Result<T::Guard, AcquireError>> + Send {
         // No async function, which would have room for all of this twice.
         self.target.acquire(self.options, self.scope, self.wait)
@@ -237,8 +239,8 @@ impl<T: Lockable> Acquire<T> {
 
     /// Acquires it, runs `work` for as long as it is held, and releases it in the background.
     ///
-    /// Inside, the lock is reentrant: the work runs in the scope of the acquisition, or in one of
-    /// its own. When the lock is lost, the work is dropped at its next `.await`.
+    /// Inside, the lock is reentrant: the work runs in the scope of the acquisition, or in a new
+    /// one. When the lock is lost, the work is dropped at its next `.await`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -48,13 +48,13 @@ impl LockClient {
         let Some(hold) = hold else { return Ok(0) };
         let owner = hold.lease.owner.to_string();
         let own = snapshot.holders.iter().find(|holder| holder.owner == owner);
-        // What is released but not yet confirmed does not count.
+        // A lock that is released but not yet confirmed does not count.
         let stored = own.map_or_else(Holds::default, |own| own.holds).of(mode);
         Ok(stored.min(hold.state().guards.of(mode)))
     }
 
-    /// Returns the holders of a lock, what is left of their leases, and the waiters. Names and work of
-    /// the owners that the store does not answer for are `None`.
+    /// Returns the holders of a lock, the remaining times of their leases, and the waiters. Names
+    /// and work of the owners that the store does not answer for are `None`.
     ///
     /// # Errors
     ///
@@ -63,9 +63,9 @@ impl LockClient {
         inspect(self.inner(), &key.into_lock_key()?).await
     }
 
-    /// Inspects several locks in few round trips, each at a moment of its own; in their order. One that
-    /// cannot be inspected has its own error, so that a key that is not a lock, or a node of a cluster
-    /// that does not answer, hides no other.
+    /// Inspects several locks in few round trips, each at another moment; in their order. A lock
+    /// that cannot be inspected has its own error. So a key that is not a lock, or a node that does
+    /// not answer, hides no other.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -132,17 +132,17 @@ impl LockClient {
         hot_keys_of(self.inner(), owners, limit).await
     }
 
-    /// Returns what this client has done since it was built. Nothing is sent.
+    /// Returns counts of this client's commands and events since it was built. Nothing is sent.
     #[must_use]
     pub fn statistics(&self) -> ClientStatistics {
         operate::statistics(self.inner())
     }
 
     /// Takes a lock away from its holders, wakes its waiters, and makes the fencing tokens of the
-    /// holders stale. A message has the holders renew at once, and their locks are
-    /// [lost](crate::LockGuard::lost) then; if it does not arrive, they find out with their next renewal.
-    /// Until then a holder may go on, so let the resource refuse it by the token. Holders with
-    /// [`renew(false)`](crate::Acquire::renew) find out when their lease ends.
+    /// holders stale. A message makes the holders renew at once, and their locks are
+    /// [lost](crate::LockGuard::lost) then. If it does not arrive, they find out with their next
+    /// renewal. Until then a holder may continue its work, so let the resource refuse it by the
+    /// token. Holders with [`renew(false)`](crate::Acquire::renew) find out when their lease ends.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What can be acquired, behind the one builder.
+//! The locks that the one builder can acquire.
 
 use std::{fmt, future::Future, time::Duration};
 
@@ -13,7 +13,8 @@ use crate::{
     types::{AcquireError, AcquireOptions, Lost, check_hold_options},
 };
 
-/// What an [`Acquire`](crate::Acquire) can acquire. Other crates cannot implement it.
+/// A lock, or several, that an [`Acquire`](crate::Acquire) can acquire. Other crates cannot
+/// implement it.
 pub trait Lockable: Clone + fmt::Debug + Send + Sync + sealed::Sealed {
     /// Proof that it is held.
     type Guard: Send;

@@ -1,4 +1,4 @@
-//! What a client can acquire: one method per kind of lock.
+//! The locks of a client: one method per kind of lock.
 
 use lock_store::{IntoLockKey, Kind, Mode};
 
@@ -70,12 +70,13 @@ impl LockClient {
 
     /// Prepares to acquire several locks at once, all or nothing.
     ///
-    /// Where one command of the store can take them all (always in memory and on one server; in a
-    /// cluster when their keys share a hash tag) no other process is shut out of the rest while one
-    /// of them is waited for; other acquisitions of this process do queue behind it, at every key that
-    /// it has come to. Otherwise they are taken in the order of their keys, whatever order they are
-    /// given in. Either way two such acquisitions never wait for each other. Wait, lease, renewal and `max_hold` are
-    /// those of the whole; the members' own do not count.
+    /// Where possible, one command of the store acquires them all: always in memory and on one
+    /// server, in a cluster if their keys share a hash tag. While one of them is waited for, other
+    /// processes can then acquire the rest. Other acquisitions of this process queue behind it, at
+    /// every key that it has reached. Otherwise the locks are acquired in the order of their keys,
+    /// whatever order they are given in. Either way two such acquisitions never wait for each
+    /// other. Wait, lease, renewal and `max_hold` are those of the whole; the members' own do not
+    /// count.
     ///
     /// Members may be of other clients, and so on other stores: Redisson's multi-lock over several
     /// servers. Those of one client are taken as above. Nothing is held while another client's are waited
@@ -100,10 +101,11 @@ impl LockClient {
 
     /// A semaphore of `permits` permits under `key`: Redisson's `getPermitExpirableSemaphore`.
     ///
-    /// The number is this client's: a permit is granted if those in use and those that are acquired fit
-    /// into it. Clients may give different numbers, as replicas of two versions do. On Redisson's wire the
-    /// first acquisition sets the number, and [`Semaphore::set_permits`] changes it; a client that gives
-    /// another one logs it once, and [`health`](Self::health) warns of it.
+    /// The number is this client's: a permit is granted if those in use and those that are acquired
+    /// fit into it. Clients may give different numbers, as replicas of two versions do. On
+    /// Redisson's wire the first acquisition sets the number, and [`Semaphore::set_permits`]
+    /// changes it. A client that gives another number logs that once, and [`health`](Self::health)
+    /// warns of it.
     #[must_use]
     pub fn semaphore(&self, key: impl IntoLockKey, permits: u32) -> Semaphore {
         Semaphore::new(self, key.into_lock_key(), permits)

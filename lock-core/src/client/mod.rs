@@ -1,4 +1,4 @@
-//! The public interface: the client, what it acquires, and how locks are looked at.
+//! The public interface: the client, its locks, and how they are inspected.
 
 pub(crate) mod acquire;
 mod builder;
@@ -58,13 +58,13 @@ pub use semaphore::{PermitGuard, Semaphore};
 /// tasks up). Afterwards every acquisition fails as [unavailable](crate::AcquireError::Unavailable),
 /// with the reason in its message, and held locks end with their leases.
 ///
-/// Call [`shutdown`](Self::shutdown) before the process ends, or what was dropped last may stay locked
-/// until its lease ends.
+/// Call [`shutdown`](Self::shutdown) before the process ends, or the locks that were dropped last
+/// may stay held until their leases end.
 #[derive(Clone)]
 pub struct LockClient(Arc<ClientInner>);
 
 impl LockClient {
-    /// A client with a store of its own in memory: for one process, for tests, for trying out.
+    /// A client with a new store in memory: for one process, for tests, for trying out.
     ///
     /// It behaves as on Redis, except for faults of a network. It follows Tokio's clock, a paused
     /// one too.
@@ -79,13 +79,12 @@ impl LockClient {
     ///
     /// # Errors
     ///
-    /// [`ConnectError`] when the URL is malformed, the server cannot be reached, refuses the
-    /// credentials, cannot run the scripts, or does not allow the user all that they do. Nothing is
-    /// held.
+    /// [`ConnectError`] when the URL is malformed, or the server cannot be reached, refuses the
+    /// credentials, cannot run the scripts or denies a right. Nothing is held.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future closes what was opened.
+    /// Dropping the future closes every connection that was opened.
     #[cfg(any(feature = "redis", feature = "zookeeper"))]
     pub async fn connect(url: &str) -> Result<Self, ConnectError> {
         Self::builder().connect(url).await
@@ -161,12 +160,12 @@ impl LockClient {
     ///
     /// # Errors
     ///
-    /// [`ShutdownError`] when `deadline` has passed before all was released. What is left is free
-    /// when its lease ends.
+    /// [`ShutdownError`] when `deadline` has passed before all was released. Each remaining lock is
+    /// free when its lease ends.
     ///
     /// # Cancel safety
     ///
-    /// The client grants nothing more; call it again to go on waiting.
+    /// The client grants nothing more; call it again to continue waiting.
     pub async fn shutdown(&self, deadline: Duration) -> Result<(), ShutdownError> {
         // If the runtime has ended, the locks that are still held are reported below.
         let _ = self.0.tasks.attach_runtime();
@@ -197,7 +196,7 @@ impl LockClient {
         let left = self.0.holds.load(Ordering::Acquire);
         self.0.queue.hurry();
         self.0.work_log.end(&self.0.owners.whole());
-        // Best effort: what is not removed expires.
+        // Best effort: a record that is not removed expires.
         let _ = tokio::time::timeout_at(ends, self.0.work_log.send(&*self.0.store)).await;
         self.0.store.close().await;
         match (in_time, locally) {

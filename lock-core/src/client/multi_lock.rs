@@ -152,7 +152,7 @@ impl Lockable for OneOrMany {
     ) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send {
         match self {
             Self::One(lock) => Either::Left(lock.acquire(options, scope, wait).map_ok(Into::into)),
-            // Rare, and has memory of its own: requests for one lock need no room for it.
+            // Rare, and allocated separately: requests for one lock need no room for it.
             Self::Many(locks) => Either::Right(locks.acquire(options, scope, wait).boxed()),
         }
     }
@@ -286,7 +286,7 @@ impl MultiGuard {
     ///
     /// # Cancel safety
     ///
-    /// The releases go on in the background, as if the guard had been dropped.
+    /// The releases continue in the background, as if the guard had been dropped.
     pub async fn release(self) -> Result<(), ReleaseError> {
         match self.0 {
             Guards::One(guard) => guard.release().await,

@@ -72,8 +72,8 @@ impl Scope {
         AMBIENT.scope(self.clone(), work)
     }
 
-    /// Sets what the scope is for, such as the request that it belongs to: operators see it beside what
-    /// the scope holds for long. It replaces the one before.
+    /// Sets the origin of the scope, such as the request that it belongs to: operators see it
+    /// beside the long holds of the scope. It replaces the one before.
     pub fn set_origin(&self, origin: Arc<dyn WorkOrigin>) {
         self.holds.set_origin(origin);
     }

@@ -222,7 +222,7 @@ impl PermitGuard {
     ///
     /// # Cancel safety
     ///
-    /// The release goes on in the background, as if the guard had been dropped.
+    /// The release continues in the background, as if the guard had been dropped.
     pub async fn release(self) -> Result<(), ReleaseError> {
         self.guard.release().await
     }

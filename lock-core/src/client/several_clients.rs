@@ -1,9 +1,10 @@
 //! A multi-lock whose members are of several clients: all or none, over stores that know nothing of each
 //! other.
 //!
-//! Nothing is held while it waits. The client whose locks were refused the last time comes first, with
-//! the time that is left; the others are tried after it without a wait, and one that refuses releases
-//! everything. So two such acquisitions never wait for each other, whatever the order of their members.
+//! Nothing is held while it waits. The client whose locks were refused the last time comes first,
+//! with the time that is left. The others are tried after it without a wait. If one is refused,
+//! everything is released. So two such acquisitions never wait for each other, whatever the order
+//! of their members.
 
 use std::time::Duration;
 
@@ -48,7 +49,7 @@ pub(super) async fn enter(
     }
 }
 
-/// One attempt. A refusal names its group; what was acquired before is released then.
+/// One attempt. A refusal names its group; the locks that were acquired before are released then.
 async fn try_all(
     groups: &[Group],
     first: usize,

@@ -26,16 +26,15 @@ pub(crate) use view::run_while_held;
 ///
 /// # Release on drop is not immediate
 ///
-/// Dropping a guard never blocks, never fails and needs no runtime: it puts the release on a queue,
-/// from which it is sent at once and tried again until the store confirms it or the lease must have
-/// ended. The next acquisition of the same key *in this process* is ordered behind it; another
-/// process may find the lock busy for one more round trip. Where that matters, call
-/// [`release`](Self::release).
+/// Dropping a guard never blocks, never fails and needs no runtime: it queues the release, which is
+/// sent at once and retried until the store confirms it or the lease must have ended. The next
+/// acquisition of the same key *in this process* is ordered behind it. Another process may find the
+/// lock busy for one more round trip. Where that matters, call [`release`](Self::release).
 ///
-/// # What it cannot do
+/// # Limits
 ///
-/// A process may be stopped between looking at [`is_held`](Self::is_held) and what it does next.
-/// Give the resource the [`fencing_token`](Self::fencing_token) and let it refuse the late.
+/// A process may be stopped between its look at [`is_held`](Self::is_held) and its next step. Give
+/// the resource the [`fencing_token`](Self::fencing_token) and let it refuse late writes.
 #[must_use = "the lock is released as soon as the guard is dropped"]
 #[derive(Debug)]
 pub struct LockGuard {
@@ -95,7 +94,7 @@ impl LockGuard {
         self.hold().least_remaining()
     }
 
-    /// What is known of the lease.
+    /// The state of the lease, as far as it is known.
     #[must_use]
     pub fn state(&self) -> LeaseState {
         if self.is_held() { self.hold().lease.state().renewal } else { LeaseState::Lost }
@@ -181,17 +180,17 @@ impl LockGuard {
         self.view.release_requested().await;
     }
 
-    /// Releases the lock and waits until the store has confirmed it, unless it goes to the next waiter
-    /// of this process or others of this process read under the same hold of the store.
+    /// Releases the lock and waits until the store has confirmed it. If the lock goes to the next
+    /// waiter of this process, or other readers of this process share it, nothing is waited for.
     ///
     /// # Errors
     ///
     /// [`ReleaseError::Lost`]: the lock had been lost before. [`ReleaseError::Unavailable`]: the
-    /// store did not confirm; the release goes on in the background.
+    /// store did not confirm; the release continues in the background.
     ///
     /// # Cancel safety
     ///
-    /// The release goes on in the background, as if the guard had been dropped.
+    /// The release continues in the background, as if the guard had been dropped.
     pub async fn release(self) -> Result<(), ReleaseError> {
         let hold = Arc::clone(&self.view.hold);
         hold.check_for_work()?;
@@ -208,11 +207,11 @@ impl LockGuard {
         }
     }
 
-    /// Leaves the lock held without a guard, for `lease`, and returns the ticket with which a client
-    /// goes on under the same hold, with the same fencing token: in another task or another process, by
-    /// [`LockClient::resume`](crate::LockClient::resume), once. A parked hold is not renewed: if it is
-    /// not resumed it ends with its lease, on the store's clock, which is never shortened: it is `lease`
-    /// from now, or what the hold had before if that ends later.
+    /// Leaves the lock held without a guard, for `lease`, and returns a ticket. With it a client,
+    /// in another task or another process, continues once under the same hold and fencing token, by
+    /// [`LockClient::resume`](crate::LockClient::resume). A parked hold is not renewed: if it is
+    /// not resumed it ends with its lease, on the store's clock, which is never shortened: it is
+    /// `lease` from now, or the remaining time of the hold if that is longer.
     ///
     /// The client needs a [`ticket_key`](crate::LockClientBuilder::ticket_key). Unsupported for permits
     /// of a semaphore and on ZooKeeper, where a lock ends with its session.

@@ -77,9 +77,9 @@ impl LockView {
     /// at once if it can, else renews the lease now and waits for the answer. For before a step that
     /// must not be cut short, such as a call to another service.
     ///
-    /// At most the lease less its safety margin, and what `max_hold` leaves:
-    /// [`extend_max_hold`](Self::extend_max_hold) lengthens that. A lease that is not renewed in the
-    /// background is renewed by this too.
+    /// At most the lease less its safety margin, and the rest of `max_hold`:
+    /// [`extend_max_hold`](Self::extend_max_hold) lengthens that. A lease that is not renewed in
+    /// the background is renewed by this too.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -103,9 +103,8 @@ impl LockView {
         self.hold.ensure(wanted).await
     }
 
-    /// Lets the hold last for at least `by` from now on, on this process' clock, if it has a
-    /// `max_hold` that would end it earlier; at most a year in total. Without a `max_hold` nothing
-    /// changes.
+    /// Lets the hold last for at least `by` from now on, on this process' clock, if its `max_hold`
+    /// would end it earlier. At most a year in total. Without a `max_hold` nothing changes.
     ///
     /// # Errors
     ///
@@ -114,9 +113,10 @@ impl LockView {
         self.hold.extend_max_hold(by)
     }
 
-    /// Parks the hold that this shows, as [`LockGuard::park`](crate::LockGuard::park) does: its guard,
-    /// wherever it is, holds nothing from then on, and dropping it releases nothing. The view is
-    /// [lost](Self::ensure_held) as parked; work that is [protected](Self::protect) by it goes on.
+    /// Parks the hold that this shows, as [`LockGuard::park`](crate::LockGuard::park) does: its
+    /// guard, wherever it is, holds nothing from then on, and dropping it releases nothing. The
+    /// view is [lost](Self::ensure_held) as parked; work that is [protected](Self::protect) by it
+    /// continues.
     ///
     /// # Errors
     ///
@@ -145,14 +145,13 @@ impl LockView {
         LostSignal::of(&self.hold)
     }
 
-    /// Runs `work` for as long as the lock is held. On loss the work is dropped where it stands,
-    /// and not one poll of it happens after the lease has ended on this process' clock, however
-    /// long the process was stopped in between.
+    /// Runs `work` for as long as the lock is held. On loss the work is dropped at its current
+    /// `.await`. It is never polled after the lease has ended on this process' clock, even if the
+    /// process was stopped in between.
     ///
     /// # Errors
     ///
-    /// [`Lost`] when the lock was lost first: the work is cut short, and what it had done stays
-    /// done.
+    /// [`Lost`] when the lock was lost first: the work is cut short, and its effects so far remain.
     ///
     /// # Cancel safety
     ///

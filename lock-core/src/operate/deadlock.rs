@@ -1,9 +1,9 @@
-//! Deadlocks between scopes, whatever their processes: found from what waiters have written down.
+//! Deadlocks between scopes of any processes, found from the records of waiters.
 //!
-//! Each holder that waits has written down what for. From the holders of the lock that a scope waits for
-//! it goes on to the locks that these wait for, and so on: if one of those is held by the scope itself,
-//! all of them wait forever. All members of such a circle find it, and agree on which of them began to
-//! wait last.
+//! Each holder that waits has recorded the lock that it waits for. The search follows these
+//! records, from the holders of the lock that a scope waits for. If it reaches a lock that the
+//! scope itself holds, all of them wait forever. All members of such a circle find it, and agree on
+//! which of them began to wait last.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -24,7 +24,7 @@ const MOST_LOCKS: usize = 32;
 pub(super) struct Circle {
     /// The keys, from the one that is waited for to one that the scope holds.
     pub(super) keys: Vec<LockKey>,
-    /// The waiting scopes, each with the owner of what it holds in this circle. The scope that looks is
+    /// The waiting scopes, each with the owner of its lock in this circle. The scope that looks is
     /// the last.
     members: Vec<(SystemTime, String)>,
 }
@@ -37,8 +37,8 @@ impl Circle {
     }
 }
 
-/// Finds a circle from `key`, for which `scope` has waited since `since`, to a lock of the scope. What
-/// was written down may be outdated: only one that is found again a while later is there.
+/// Finds a circle from `key`, for which `scope` has waited since `since`, to a lock of the scope.
+/// Records may be outdated: only a circle that is found again a while later exists.
 pub(super) async fn find(
     client: &Arc<ClientInner>,
     scope: &ScopeHolds,

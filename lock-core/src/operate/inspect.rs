@@ -1,4 +1,4 @@
-//! What the store has for a key, with what is known of its owners.
+//! Reads the state of a key from the store, with the known details of its owners.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -22,7 +22,7 @@ const MOST_CLIENTS: usize = 128;
 /// How many locks are inspected at the same time.
 const AT_ONCE: usize = 64;
 
-/// What the store has for `key`.
+/// Returns the store's state of `key`.
 pub(crate) async fn snapshot(
     client: &Arc<ClientInner>,
     key: &LockKey,
@@ -92,7 +92,7 @@ pub(crate) async fn hot_keys_of(
     Ok(report::sum(all, limit))
 }
 
-/// What is kept about owners apart from their locks.
+/// The records about owners, which are apart from their locks.
 #[derive(Default)]
 struct Known {
     clients: HashMap<String, Option<ClientInfo>>,
@@ -100,7 +100,7 @@ struct Known {
 }
 
 impl Known {
-    /// What cannot be read stays unknown: the locks themselves are known.
+    /// A record that cannot be read stays unknown: the locks themselves are known.
     async fn of(client: &ClientInner, found: impl Iterator<Item = &LockSnapshot>) -> Self {
         let owners = found.flat_map(|snapshot| {
             let holders = snapshot.holders.iter().map(|holder| &holder.owner);
@@ -158,7 +158,7 @@ impl Known {
         self.clients.get(&client_of(owner)?).cloned().flatten()
     }
 
-    /// `beside`: what the store has beside the owner.
+    /// `beside`: the work that the store has beside the owner.
     fn work(&self, beside: Option<String>, owner: &str) -> Option<WorkInfo> {
         let text = beside.or_else(|| self.works.get(owner).cloned().flatten())?;
         WorkInfo::parse(&text)

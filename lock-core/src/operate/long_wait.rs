@@ -1,5 +1,5 @@
-//! What an acquisition does besides once it has waited for long: it is written down, it looks which owner
-//! has the lock, and it looks whether it waits for itself.
+//! The further steps of a long wait: it is recorded, it finds the owner of the lock, and it checks
+//! whether it waits for itself.
 
 use std::{
     future::poll_fn,
@@ -48,8 +48,8 @@ pub(crate) fn begins_at(wait_deadline: &WaitDeadline) -> Instant {
 }
 
 impl LongWait {
-    /// `lease`: where it waits in the store; `None` in this process' own queue. Returns `None` if the
-    /// client does not write down what locks are for.
+    /// `lease`: where it waits in the store; `None` in this process' own queue. Returns `None` if
+    /// the client does not record the work under locks.
     pub(crate) fn begin(
         client: &Arc<ClientInner>,
         request: &LockRequest,
@@ -119,7 +119,7 @@ impl Watch {
         loop {
             tokio::time::sleep(pause.next(LEAST_OFTEN)).await;
             let found = deadlock::find(&self.client, &scope, &self.key, self.since).await;
-            // What was written down may be older than a grant or a release: such a circle is gone by now.
+            // A record may be older than a grant or a release: such a circle is gone by now.
             if let Some(circle) = &found
                 && before == found
             {
@@ -139,7 +139,7 @@ impl Watch {
         }
     }
 
-    /// Shows in the span of the wait which process holds the lock, and what for.
+    /// Shows in the span of the wait which process holds the lock, and its work.
     async fn look_for_holder(&self) {
         let Ok(found) = holders(&self.client, &self.key).await else { return };
         let Some(holder) = found.holders.into_iter().next() else { return };

@@ -1,4 +1,4 @@
-//! What operators look at: live locks, lists of them, long waits with their holders, and deadlocks.
+//! The operators' view: live locks, lists of them, long waits with their holders, and deadlocks.
 
 mod deadlock;
 mod inspect;

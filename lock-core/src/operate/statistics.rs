@@ -1,4 +1,4 @@
-//! What a client has done since it was built.
+//! Counts of a client since it was built.
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -1,4 +1,5 @@
-//! Counts what a client does: relaxed counters, which cost the path of a lock next to nothing.
+//! Counts a client's commands and events: relaxed counters, which cost the path of a lock next to
+//! nothing.
 
 use std::{
     sync::{

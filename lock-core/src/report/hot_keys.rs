@@ -27,7 +27,7 @@ pub(crate) struct HotKeys {
 struct Entry {
     key: LockKey,
     count: u64,
-    /// What the key that had this entry before was counted: part of `count`.
+    /// The count of the key that had this entry before: part of `count`.
     overcount: u64,
     waited: Duration,
 }

@@ -37,14 +37,14 @@ struct Nesting {
 }
 
 impl LockOrderInversion {
-    /// The keys of the acquisition that closed the cycle: what it held, and what it requested.
+    /// The keys of the acquisition that closed the cycle: the held one, and the requested one.
     #[must_use]
     pub fn keys(&self) -> (&LockKey, &LockKey) {
         (&self.held, &self.requested)
     }
 
     /// Where the locks were acquired while others were held, such as `src/orders.rs:12:5` or the
-    /// name of an attribute; the first is the place that closed the cycle. Two places, or more if
+    /// name of an attribute. The first is the place that closed the cycle. Two places, or more if
     /// several together contradict the order.
     #[must_use]
     pub fn call_sites(&self) -> Vec<String> {
@@ -81,7 +81,8 @@ impl LockOrder {
     pub(crate) fn note(&self, held: &[(LockKey, CallSite)], anew: &[(LockKey, CallSite)]) {
         let outer =
             held.iter().flat_map(|held| anew.iter().map(move |requested| (held, requested)));
-        // Members are acquired one after another: what follows the next follows this one too.
+        // Members are acquired one after another: everything that follows the next one follows this
+        // one too.
         let members = anew.windows(2).map(|pair| (&pair[0], &pair[1]));
         let mut seen = self.0.lock();
         for (held, requested) in outer.chain(members) {

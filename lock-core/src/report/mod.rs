@@ -1,5 +1,5 @@
-//! What a client reports of its locks: counts, hot keys, recent events, orders in which locks are taken, and
-//! texts for operators. Nothing here knows a hold.
+//! Reports of a client's locks: counts, hot keys, recent events, orders in which locks are taken,
+//! and texts for operators. Nothing here knows a hold.
 
 mod counters;
 mod hot_keys;

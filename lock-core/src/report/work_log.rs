@@ -1,8 +1,8 @@
-//! Writes down in the store what long holds and long waits are for: see [`WorkInfo`].
+//! Records the work of long holds and long waits in the store: see [`WorkInfo`].
 //!
-//! A hold is written down when it is renewed for the first time, a wait when it has become long, together
-//! with the holds of its scope. So nothing is sent for most locks. What is sent is apart from the
-//! commands of locks: no lock waits for it or relies on it.
+//! A hold is recorded when it is renewed for the first time. A wait is recorded when it has become
+//! long, together with the holds of its scope. So nothing is sent for most locks. Records are sent
+//! apart from the commands of locks: no lock waits for them or relies on them.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -32,7 +32,7 @@ const REFRESH: Duration = Duration::from_secs(120);
 const RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
-/// What of this client is written down, or is to be.
+/// The records of this client that are sent, or are to be.
 #[derive(Debug, Default)]
 pub(crate) struct WorkLog {
     records: Mutex<Records>,
@@ -56,7 +56,7 @@ struct Record {
     sent: Option<(String, LeaseInstant)>,
 }
 
-/// Describes what a hold or a wait is for, at the moment in which it is written down.
+/// Describes the work of a hold or a wait, at the moment in which it is recorded.
 pub(crate) trait Describe: fmt::Debug + Send + Sync {
     /// Returns `None` if it has ended.
     fn work(&self) -> Option<WorkInfo>;
@@ -73,7 +73,7 @@ pub(crate) enum WorkSource {
     Over,
 }
 
-/// Sends what has changed: one task per client.
+/// Sends changed records: one task per client.
 pub(crate) async fn work(log: Arc<WorkLog>, store: Arc<dyn LockStore>, ended: CancellationToken) {
     ended.run_until_cancelled(send_changes(&log, &*store)).await;
 }
@@ -139,7 +139,7 @@ impl WorkLog {
         });
     }
 
-    /// What a lease is for may have changed.
+    /// The work under a lease may have changed.
     pub(crate) fn changed(&self, owner: &OwnerId) {
         self.change(owner, |_| {});
     }

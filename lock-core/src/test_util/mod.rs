@@ -59,7 +59,7 @@ pub fn validity(lease: Duration) -> Duration {
 }
 
 /// As [`LockClientBuilder::red_lock_in_memory`](crate::LockClientBuilder::red_lock_in_memory), on
-/// clients that a test has built, each with a store of its own.
+/// clients that a test has built, each with a separate store.
 ///
 /// # Errors
 ///
@@ -68,9 +68,8 @@ pub async fn red_lock_of(clients: Vec<LockClient>) -> Result<RedLock, InvalidOpt
     RedLock::of_distinct(clients).await
 }
 
-/// Takes every hold of this client on this key away, in the client and in the store, as if the
-/// store had refused to renew it; returns how many there were. For tests of a service that loses a
-/// lock.
+/// Takes away every hold of this client on this key, here and in the store, as if the store had
+/// refused to renew it. Returns how many there were. For tests of a service that loses a lock.
 #[must_use]
 pub fn lose(client: &LockClient, key: &LockKey) -> usize {
     let leases = client.inner().schedule.leases_on(key);

@@ -50,7 +50,7 @@ impl ScriptCaller {
     }
 
     /// Returns the words of the commands that take a free lock on the native wire: the one that
-    /// takes it, the one that draws its token, and the one that reads what stands there then.
+    /// takes it, the one that draws its token, and the one that reads the value then.
     ///
     /// # Panics
     ///

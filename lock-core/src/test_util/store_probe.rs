@@ -52,7 +52,7 @@ pub struct Ask {
     pub holds: u32,
     /// Its lease.
     pub lease: Duration,
-    /// Whether it stands back behind another waiter that is next.
+    /// Whether it yields to another waiter that is next.
     pub yields: bool,
     /// The life of its place in line, if it takes one.
     pub place: Option<Duration>,

@@ -52,8 +52,8 @@ pub fn reply(sent: &[u8], nonce: &str) -> Option<SeenReply> {
     Some(SeenReply { answers, grants: answers && granted.contains(&true) })
 }
 
-/// Reads replies from bytes that arrive in pieces of at most `size`, until they are refused. Returns each
-/// as text, and whether what follows was refused.
+/// Reads replies from bytes that arrive in pieces of at most `size`, until they are refused.
+/// Returns each as text, and whether the rest was refused.
 ///
 /// # Panics
 ///
@@ -147,8 +147,8 @@ fn wire() -> Arc<dyn Wire> {
     Arc::new(RedissonWire::new("lock:".to_owned(), false, false))
 }
 
-/// Reads a text as what a store has of the work under a lock, and returns the text that is written for
-/// it again. `None`: it is no such record.
+/// Reads a text as a store's record of the work under a lock, and returns the text that is written
+/// for it again. `None`: it is no such record.
 #[must_use]
 pub fn work_record(text: &str) -> Option<String> {
     WorkInfo::parse(text).map(WorkInfo::into_text)

@@ -10,9 +10,9 @@ pub struct Health {
     pub store: &'static str,
     /// How long the store took to answer just now, or why it did not.
     pub round_trip: Result<Duration, Unavailable>,
-    /// What about the store endangers locks, such as an eviction policy.
+    /// Dangers for locks in the store, such as an eviction policy.
     pub warnings: Vec<String>,
-    /// What else helps to find this client in the store, such as its session.
+    /// Further details that help to find this client in the store, such as its session.
     pub details: Vec<String>,
     /// Locks of this client that are being acquired, held or released.
     pub holds: usize,
@@ -33,7 +33,7 @@ impl Health {
     }
 }
 
-/// What is known of a lease.
+/// The state of a lease, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LeaseState {

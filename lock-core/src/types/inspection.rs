@@ -10,8 +10,8 @@ use super::{as_json, work::WorkInfo};
 /// The state of a key in the store at the time of the call: from
 /// [`LockClient::inspect`](crate::LockClient::inspect).
 ///
-/// It serializes as `lockctl inspect --json` prints it: times as whole milliseconds (`remaining_ms`,
-/// `age_ms`), a client as `service` and `instance`, and what is not known as `null`.
+/// It serializes as `lockctl inspect --json` prints it: times as whole milliseconds
+/// (`remaining_ms`, `age_ms`), a client as `service` and `instance`, and unknown values as `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Inspection {
@@ -24,19 +24,20 @@ pub struct Inspection {
     pub mode: Option<Mode>,
     /// The holders.
     pub holders: Vec<HolderInfo>,
-    /// What is left of the lease that ends last, on the store's clock; a holder that lives renews
+    /// The remaining time of the lease that ends last, on the store's clock; a live holder renews
     /// it. `None`: it is not held, or the lease has no end.
     #[serde(rename = "remaining_ms", serialize_with = "as_json::millis")]
     pub remaining: Option<Duration>,
     /// The waiters that the store knows: of the fair kinds in order, up to 64 of each process; of
-    /// the others the one that is next. Waiters behind another waiter of their own process are not
+    /// the others the one that is next. Waiters behind another waiter of the same process are not
     /// known to the store.
     pub waiters: Vec<WaiterInfo>,
     /// A semaphore's free permits on Redisson's wire, negative while more are in use than there should
     /// be. On every other store the number of permits is each client's own.
     pub free_permits: Option<i64>,
-    /// The last fencing token that was granted, or reserved for local handoffs of the holder; on the
-    /// native wire of any lock of that server (in a cluster of that slot). `None` if it has expired.
+    /// The last fencing token that was granted, or reserved for local handoffs of the holder. On
+    /// the native wire it is that of all locks of the server, in a cluster of the slot. `None` if
+    /// it has expired.
     #[serde(serialize_with = "as_json::token")]
     pub fencing_token: Option<FencingToken>,
     /// Whether all holders and waiters are listed: each list ends after about a thousand.
@@ -56,8 +57,8 @@ pub struct HolderInfo {
     pub reads: u32,
     /// How often it writes, or holds a lock of a kind without readers.
     pub writes: u32,
-    /// What is left of its lease, on the store's clock. `None`: it has no end, or the store does not
-    /// know, as ZooKeeper, whose locks end with a session.
+    /// The remaining time of its lease, on the store's clock. `None`: it has no end, or the store
+    /// does not know, as ZooKeeper, whose locks end with a session.
     #[serde(rename = "remaining_ms", serialize_with = "as_json::millis")]
     pub remaining: Option<Duration>,
     /// For how long it has held the lock, if it has written that [down](Self::work), by the clocks of its
@@ -65,7 +66,7 @@ pub struct HolderInfo {
     /// this host.
     #[serde(rename = "age_ms", serialize_with = "as_json::millis")]
     pub age: Option<Duration>,
-    /// What it works on, if it has held the lock for long.
+    /// The work it does, if it has held the lock for long.
     pub work: Option<WorkInfo>,
 }
 
@@ -78,13 +79,13 @@ pub struct WaiterInfo {
     /// The process that has this client, if it has set a client name.
     #[serde(flatten, serialize_with = "as_json::client")]
     pub client: Option<ClientInfo>,
-    /// What it waits to do.
+    /// The mode that it waits for.
     #[serde(serialize_with = "as_json::mode")]
     pub mode: Mode,
     /// For how long it has waited, if that is known: see [`HolderInfo::age`].
     #[serde(rename = "age_ms", serialize_with = "as_json::millis")]
     pub age: Option<Duration>,
-    /// What it works on, if it has waited for long.
+    /// The work it does, if it has waited for long.
     pub work: Option<WorkInfo>,
 }
 
@@ -99,7 +100,7 @@ pub struct KeyList {
     pub complete: bool,
 }
 
-/// What happened to the locks of one client in the last quarter of an hour: from
+/// Events of one client's locks in the last quarter of an hour: from
 /// [`LockClient::recent_events`](crate::LockClient::recent_events).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! Observers: what happens to a client's locks, reported to the program.
+//! Observers: events of a client's locks, reported to the program.
 
 use std::{
     fmt,
@@ -11,20 +11,21 @@ use lock_store::{Kind, LockKey, Mode};
 
 use crate::types::{AcquireError, LostCause};
 
-/// Receives what happens to the locks of a client, for metrics, logs or a dashboard of the program:
-/// set with [`LockClientBuilder::observer`](crate::LockClientBuilder::observer).
+/// Receives the events of a client's locks, for metrics, logs or a dashboard of the program: set
+/// with [`LockClientBuilder::observer`](crate::LockClientBuilder::observer).
 ///
 /// A closure that takes a [`LockEvent`] is an observer too. Every method does nothing by default.
 ///
 /// An event is reported once for each outermost acquisition: entering a lock again in the same
-/// [`Scope`](crate::Scope) is none. Of a multi-lock every member is reported, and of a RedLock every
-/// server's lock, also when it is taken back during a hold. An acquisition that is dropped while it waits, or that is refused before anything
-/// is sent because a key or an option is invalid, is not reported.
+/// [`Scope`](crate::Scope) is none. Of a multi-lock every member is reported, and of a RedLock
+/// every server's lock, also when it is taken back during a hold. Two outcomes are not reported: an
+/// acquisition that is dropped while it waits, and one with an invalid key or option, for which
+/// nothing is sent.
 ///
-/// The methods are called on the task or thread at which the event happens, also while a guard is
-/// dropped, and outside the library's own locks. They must return at once: while one of them blocks,
-/// no lock of the client may be renewed. A panic is caught and logged as an error, and changes
-/// nothing for the lock.
+/// The methods are called on the task or thread of the event, also while a guard is dropped, and
+/// outside the library's mutexes. They must return at once: while one of them blocks, no lock of
+/// the client may be renewed. A panic is caught and logged as an error, and changes nothing for the
+/// lock.
 pub trait LockObserver: Send + Sync {
     /// A lock is granted.
     fn granted(&self, event: &GrantedEvent<'_>) {
@@ -47,15 +48,15 @@ pub trait LockObserver: Send + Sync {
         let _ = event;
     }
 
-    /// The store can be used again after a connection was lost: on Redis the connection for commands
-    /// was replaced, in a cluster that of one node; on ZooKeeper the session was, and every lock of the
-    /// former one is lost.
+    /// The store can be used again after a connection was lost: on Redis the connection for
+    /// commands was replaced, in a cluster that of one node. On ZooKeeper the session was replaced,
+    /// and every lock of the former one is lost.
     fn reconnected(&self, event: &ReconnectedEvent) {
         let _ = event;
     }
 }
 
-/// What a closure that observes receives: see [`LockObserver`].
+/// The event that an observing closure receives: see [`LockObserver`].
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum LockEvent<'e> {
@@ -107,7 +108,7 @@ pub struct ObservedLock<'e> {
     pub kind: Kind,
     /// The mode in which it was acquired; an upgrade or a downgrade does not change it.
     pub mode: Mode,
-    /// Whether a layer or an attribute of lock-tower acquires it. These record metrics of their own.
+    /// Whether a layer or an attribute of lock-tower acquires it. These record their own metrics.
     pub by_policy: bool,
 }
 
@@ -182,14 +183,14 @@ impl Observer {
     /// Reports an event. Never called while a lock of this library's own is held.
     pub(crate) fn report(&self, event: impl FnOnce(&dyn LockObserver)) {
         let Some(observer) = &self.0 else { return };
-        // A panic would end the task that renews and releases every lock of the client, or, from a guard
-        // that is dropped by a panic, the process.
+        // A panic would end the task that renews and releases every lock of the client. From a
+        // guard that is dropped by another panic it would end the process.
         if catch_unwind(AssertUnwindSafe(|| event(&**observer))).is_err() {
             tracing::error!("the observer of the lock client panicked; the locks are not affected");
         }
     }
 
-    /// What a connection calls when it is there again.
+    /// The callback of a connection that is established again.
     #[cfg(any(feature = "redis", feature = "zookeeper"))]
     pub(crate) fn on_reconnect(&self) -> lock_store::connect::OnReconnect {
         let this = self.clone();

@@ -7,13 +7,13 @@ use lock_store::{InvalidOptions, lease::DEFAULT_LEASE};
 
 use crate::types::{CallSite, LockName, Observer, ticket::TicketKey};
 
-/// How often one grant of the store may go on to the next waiter of this process.
+/// How often one grant of the store may be passed to the next waiter of this process.
 pub(crate) const MAX_LOCAL_HANDOFFS: u32 = 63;
 /// How many readers of this process may read on one lease.
 pub(crate) const MAX_SHARED_READERS: u32 = 64;
 /// How long an acquisition waits by default.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
-/// For how long an acquisition stands back behind others that have waited for longer.
+/// For how long an acquisition yields to others that have waited for longer.
 const DEFAULT_FAIRNESS_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many acquisitions of one process may wait for one key.
 const DEFAULT_MAX_WAITERS: usize = 1024;
@@ -110,7 +110,7 @@ pub(crate) fn check_hold_options(
 pub(crate) struct HoldOptions {
     pub(crate) lease: Duration,
     pub(crate) renew: bool,
-    /// How often one grant of the store may go on to the next waiter of this process.
+    /// How often one grant of the store may be passed to the next waiter of this process.
     pub(crate) max_local_handoffs: u32,
     /// How many readers of this process may read under one hold of the store.
     pub(crate) max_shared_readers: u32,

@@ -1,4 +1,4 @@
-//! What a client has done since it was built, for metrics and for operators.
+//! Counts of a client since it was built, for metrics and for operators.
 
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ pub struct HotKey {
 }
 
 impl HotKey {
-    /// Parses what another client has written down; nothing if it is something else.
+    /// Parses the record of another client; `None` if it is something else.
     pub(crate) fn parse_all(text: &str) -> Vec<Self> {
         if text.len() > LONGEST_RECORD {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Tickets of parked holds: what another client needs to go on with one, signed.
+//! Tickets of parked holds: signed, and enough for another client to continue with one.
 
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
@@ -16,17 +16,17 @@ const MIN_TICKET_KEY: usize = 32;
 const DOMAIN: &[u8] = b"lock-tower hold ticket 1\0";
 /// The bytes of a signature.
 const SIGNATURE: usize = 32;
-/// No ticket is longer: base64 of a signature, a key and what is before it.
+/// No ticket is longer: base64 of a signature, a key and the fields before it.
 const MAX_TICKET_LEN: usize = (SIGNATURE + MAX_KEY_BYTES + 256) * 4 / 3;
 
 /// A parked hold, for another client to [resume](crate::LockClient::resume): from
 /// [`LockGuard::park`](crate::LockGuard::park).
 ///
-/// It is a text of letters, digits, `-` and `_`, shorter than 2,000 bytes, for a queue, a database or a
-/// header: [`Display`](fmt::Display) writes it, [`FromStr`] reads it. It is signed, not encrypted: a
-/// reader of it learns the key of the lock. A client with the same
-/// [`ticket_key`](crate::LockClientBuilder::ticket_key) and the same store that has it can take over
-/// the hold, so treat it as a password that is valid once.
+/// It is a text of letters, digits, `-` and `_`, shorter than 2,000 bytes, for a queue, a database
+/// or a header: [`Display`](fmt::Display) writes it, [`FromStr`] reads it. It is signed, not
+/// encrypted: a reader of it learns the key of the lock. A client with the ticket, the same
+/// [`ticket_key`](crate::LockClientBuilder::ticket_key) and the same store can take over the hold.
+/// So treat a ticket as a password that is valid once.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct HoldTicket(String);
 
@@ -65,7 +65,7 @@ impl fmt::Debug for TicketKey {
     }
 }
 
-/// What a ticket stands for.
+/// The contents of a ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ParkedHold {
     pub(crate) kind: Kind,

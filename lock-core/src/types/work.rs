@@ -1,4 +1,4 @@
-//! What the owner of a lock works on, as its process writes it down for operators.
+//! The work of a lock's owner, as its process records it for operators.
 
 use std::{
     fmt::Debug,
@@ -15,12 +15,12 @@ const LONGEST_TEXT: usize = 256;
 /// The longest record that is read: more than the longest that is written.
 const LONGEST_RECORD: usize = 32 * 1024;
 
-/// What the owner of a lock works on, as its process has written it down: in
-/// [`HolderInfo`](crate::HolderInfo) and [`WaiterInfo`](crate::WaiterInfo).
+/// The work of a lock's owner, as its process has recorded it: in [`HolderInfo`](crate::HolderInfo)
+/// and [`WaiterInfo`](crate::WaiterInfo).
 ///
-/// A hold is written down when it is renewed for the first time, a waiter once it has waited for half a
-/// second, and with it what its scope holds. Nothing is sent for those that end before. It is for
-/// operators, and may be outdated: no lock relies on it.
+/// A hold is recorded when it is renewed for the first time. A waiter is recorded once it has
+/// waited for half a second, together with the holds of its scope. Nothing is sent for holds and
+/// waits that end before. It is for operators, and may be outdated: no lock relies on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -44,7 +44,8 @@ pub struct WorkInfo {
     /// The id of the span that sent the request: 16 hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span_id: Option<String>,
-    /// Since when it holds the lock, or waits for it, by the clock of its own host, to the millisecond.
+    /// Since when it holds the lock, or waits for it, by the clock of the owner's host, to the
+    /// millisecond.
     #[serde(rename = "since_ms", with = "milliseconds", skip_serializing_if = "Option::is_none")]
     pub since: Option<SystemTime>,
     /// Other keys that its scope holds, at most 16.
@@ -53,7 +54,7 @@ pub struct WorkInfo {
     /// The key that its scope waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
-    /// Since when its scope waits for that, by the clock of its own host, to the millisecond.
+    /// Since when its scope waits for that, by the clock of the owner's host, to the millisecond.
     #[serde(
         rename = "waits_since_ms",
         with = "milliseconds",
@@ -62,11 +63,11 @@ pub struct WorkInfo {
     pub waits_since: Option<SystemTime>,
 }
 
-/// Describes what a [`Scope`](crate::Scope) is for, such as its request. Called when it is written down,
-/// which is never for most scopes.
+/// Describes the work of a [`Scope`](crate::Scope), such as its request. Called when it is written
+/// down, which is never for most scopes.
 pub trait WorkOrigin: Debug + Send + Sync {
-    /// Fills in what is known: the route, the request's id, its trace. Nothing secret: the store keeps it
-    /// in clear text.
+    /// Fills in the known fields: the route, the request's id, its trace. Nothing secret: the store
+    /// keeps it in clear text.
     fn describe(&self, work: &mut WorkInfo);
 }
 
@@ -78,7 +79,7 @@ impl WorkInfo {
         serde_json::to_string(&self).expect("BUG: texts and numbers are JSON")
     }
 
-    /// Parses what a store has, which others may have written.
+    /// Parses the text of a store, which others may have written.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text.len() > LONGEST_RECORD {
             return None;
@@ -151,7 +152,7 @@ mod tests {
         let text = work.clone().into_text();
         assert!(text.contains(r#""since_ms":1795654800123"#), "{text}");
         assert!(!text.contains("trace_id"), "{text}");
-        // A client's text is not what ends a line of the operator's.
+        // A client's text must not end a line of the operator's output.
         let request_id = Some("\"<b>\\u{a}\u{1f512}".to_owned());
         assert_eq!(WorkInfo::parse(&text), Some(WorkInfo { request_id, ..work }));
     }

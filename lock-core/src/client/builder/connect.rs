@@ -40,9 +40,9 @@ impl LockClientBuilder {
     ///   `redis+unix:///path`, `redis+sentinel://host[:port],.../name[/database]`,
     ///   `redis+cluster://host[:port],...`.
     /// - ZooKeeper, with the feature `zookeeper`:
-    ///   `zookeeper://[user:password@]host[:port],.../chroot`. The session's timeout is five thirds of
-    ///   the [lease](Self::lease), or the longest that the ensemble allows; every lock then has
-    ///   the lease that follows from it, and an acquisition that sets another one is refused.
+    ///   `zookeeper://[user:password@]host[:port],.../chroot`. The session's timeout is five thirds
+    ///   of the [lease](Self::lease), or the longest that the ensemble allows. Every lock has the
+    ///   lease that follows from it, and an acquisition that sets another one is refused.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl LockClientBuilder {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future closes what was opened.
+    /// Dropping the future closes every connection that was opened.
     pub async fn connect(mut self, url: &str) -> Result<LockClient, ConnectError> {
         let (owners, tasks) = beginnings();
         let store = StoreUrl::new(&mut self, url)?.connect(owners.client(), &tasks).await?;
@@ -58,9 +58,9 @@ impl LockClientBuilder {
     }
 
     /// As [`connect`](Self::connect), but connects in the background: for a service that must start
-    /// while the store is down. Until the connection is established, acquisitions fail as unavailable,
-    /// with the reason. What `connect` refuses is checked over every new connection. ZooKeeper must then
-    /// grant the whole session that the [lease](Self::lease) needs.
+    /// while the store is down. Until the connection is established, acquisitions fail as
+    /// unavailable, with the reason. The checks of `connect` are made over every new connection.
+    /// ZooKeeper must then grant the whole session that the [lease](Self::lease) needs.
     ///
     /// # Errors
     ///

@@ -84,10 +84,10 @@ impl LockClientBuilder {
         self
     }
 
-    /// For how long an acquisition for reading stands back, while others read, behind a writer of
-    /// another process that has waited longer. It keeps a stream of readers from starving writers, as
-    /// long as one hold is shorter than this; and it bounds how long a reader waits for a writer that
-    /// waits itself. Default: 1 s.
+    /// For how long an acquisition for reading yields, while others read, to a writer of another
+    /// process that has waited longer. It keeps a stream of readers from starving writers, if one
+    /// hold is shorter than this. It also bounds how long a reader waits for a writer that waits
+    /// itself. Default: 1 s.
     pub fn fairness_timeout(mut self, timeout: Duration) -> Self {
         self.settings.fairness_timeout = timeout.min(LONGEST_TIMEOUT);
         self
@@ -127,8 +127,8 @@ impl LockClientBuilder {
         self
     }
 
-    /// Whether keys are named in what is logged at the levels `info`, `warn` and `error`: leave it
-    /// off where they carry personal data. At `debug` they are named in any case. Default: off.
+    /// Whether keys are named in log lines at the levels `info`, `warn` and `error`: leave it off
+    /// where they carry personal data. At `debug` they are named in any case. Default: off.
     pub fn log_keys(mut self, log_keys: bool) -> Self {
         self.settings.log_keys = log_keys;
         self
@@ -147,9 +147,9 @@ impl LockClientBuilder {
         self
     }
 
-    /// Whether long holds and long waits are written down in the store with what they are for, so that
-    /// [`inspect`](LockClient::inspect) and `lockctl` can show it: see [`WorkInfo`](crate::WorkInfo).
-    /// Anyone that can read the store can read it. Default: on.
+    /// Whether the work of long holds and long waits is recorded in the store, so that
+    /// [`inspect`](LockClient::inspect) and `lockctl` can show it: see
+    /// [`WorkInfo`](crate::WorkInfo). Anyone that can read the store can read it. Default: on.
     pub fn record_work(mut self, record_work: bool) -> Self {
         self.settings.record_work = record_work;
         self
@@ -162,8 +162,8 @@ impl LockClientBuilder {
         self
     }
 
-    /// Reports what happens to the client's locks to `observer`: grants, refusals, losses, releases, and
-    /// reconnections. There is one observer; a later one replaces it. Default: none.
+    /// Reports the events of the client's locks to `observer`: grants, refusals, losses, releases,
+    /// and reconnections. There is one observer; a later one replaces it. Default: none.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -184,7 +184,7 @@ impl LockClientBuilder {
         self
     }
 
-    /// A client with a store of its own in memory: see [`LockClient::in_memory`].
+    /// A client with a new store in memory: see [`LockClient::in_memory`].
     #[must_use]
     pub fn in_memory(self) -> LockClient {
         self.in_memory_on(&MemoryStore::new())
@@ -196,9 +196,10 @@ impl LockClientBuilder {
         self.store(Arc::new(store.clone()))
     }
 
-    /// A client on a store of your own: see [`store`](crate::store), which may still change. Options
-    /// of Redis alone, such as the prefix, mean nothing to it, and it limits the time of its commands
-    /// itself: the [command timeout](Self::command_timeout) only bounds what the client does besides.
+    /// A client on a store of your own: see [`store`](crate::store), which may still change.
+    /// Options of Redis alone, such as the prefix, mean nothing to it, and it limits the time of
+    /// its commands itself: the [command timeout](Self::command_timeout) only bounds the client's
+    /// other work.
     #[must_use]
     pub fn store(self, store: Arc<dyn LockStore>) -> LockClient {
         let (owners, tasks) = beginnings();

@@ -19,14 +19,15 @@ use crate::{
 const REDISSON_WATCHDOG: Duration = Duration::from_secs(30);
 
 impl LockClientBuilder {
-    /// Chooses Redisson's wire: locks stand in Redis as Redisson writes them, so that a Rust and a Java
-    /// service can share them. All clients of a lock should use the same wire: a lock of
-    /// the other one is busy, and is waited for by polling. Default: the native wire, which costs Redis about
-    /// a third and leaves no key per lock behind.
+    /// Chooses Redisson's wire: locks are stored in Redis as Redisson stores them, so that a Rust
+    /// and a Java service can share them. All clients of a lock should use the same wire: a lock of
+    /// the other one is busy, and is waited for by polling. Default: the native wire, which costs
+    /// Redis about a third and leaves no key per lock behind.
     ///
-    /// It also sets what sharing needs: no [prefix](Self::prefix), so that `client.write("x")` and
-    /// Java's `getReadWriteLock("x")` are one lock; a [watchdog](Self::redisson_watchdog) of 30 s; and
-    /// [permanent tokens](Self::permanent_tokens). A setting that differs comes after it.
+    /// It also makes the settings that sharing needs: no [prefix](Self::prefix), so that
+    /// `client.write("x")` and Java's `getReadWriteLock("x")` are one lock; a
+    /// [watchdog](Self::redisson_watchdog) of 30 s; and [permanent tokens](Self::permanent_tokens).
+    /// A setting that differs comes after it.
     ///
     /// Earlier versions had this wire by default, with the prefix `lock:` and tokens that expire. A
     /// service that stays on it writes:
@@ -44,12 +45,12 @@ impl LockClientBuilder {
     /// Shares locks with programs that take them by `SET key text NX PX ttl` and release them by compare
     /// and delete: hand-rolled locks, redis-py's `Lock`, node-redlock, rslock, redsync.
     ///
-    /// A text of another program that has a TTL is then a holder like any other. It is never touched:
-    /// waiters stand in their line beside it, and the first of them looks every 50 ms. So that
-    /// the others get in too, a lock for which clients of this library wait is left free for 200 ms
-    /// at least once a second, when it is released; a program that tries less often may miss that. A text
-    /// without a TTL is a [wrong kind](crate::AcquireError::WrongKind), as every such text is without
-    /// this option.
+    /// A text of another program that has a TTL is then a holder like any other. It is never
+    /// touched: waiters keep their line beside it, and the first of them polls every 50 ms. While
+    /// clients of this library wait, they leave the lock free for 200 ms at least once a second,
+    /// after a release, for the other programs. A program that tries less often may miss that time.
+    /// A text without a TTL is a [wrong kind](crate::AcquireError::WrongKind), as every such text
+    /// is without this option.
     ///
     /// Both must use one name: the [prefix](Self::prefix) and the key together are the other
     /// program's key. Every kind but semaphores is shared, and to another program all are one lock with one
@@ -66,8 +67,8 @@ impl LockClientBuilder {
     }
 
     /// Keeps fencing tokens in Redis forever instead of for an hour after the last grant of their
-    /// key: for tokens that grow even if Redis' clock is set back by more than an hour, at the
-    /// price of one key per lock that is never removed.
+    /// key: tokens then grow even if Redis' clock is set back by more than an hour. The price is
+    /// one key per lock that is never removed.
     ///
     /// Of [Redisson's wire](Self::redisson) alone. On the native wire it changes nothing: the one
     /// counter of all tokens is never removed. Default: off, on with [`redisson`](Self::redisson).
@@ -102,10 +103,10 @@ impl LockClientBuilder {
         self
     }
 
-    /// Says where a server is reached whose address a cluster or a Sentinel announces, for servers behind
-    /// NAT or in containers, which announce addresses that this host does not reach. `map` is called with
-    /// each announced host and port, and returns those to connect to; under TLS the certificate must
-    /// have the host that it returns. Addresses in the URL are used as they are. Default: as announced.
+    /// Maps the addresses that a cluster or a Sentinel announces to addresses that this host
+    /// reaches, for servers behind NAT or in containers. `map` is called with each announced host
+    /// and port, and returns those to connect to. Under TLS the certificate must be for the host
+    /// that it returns. Addresses in the URL are used as they are. Default: as announced.
     ///
     /// ```
     /// # use lock_core::LockClient;
@@ -130,12 +131,12 @@ impl LockClientBuilder {
     }
 
     /// Grants a lock, and the upgrade of one, only when this many replicas have confirmed within
-    /// `timeout` that they have it; with fewer the acquisition ends as
-    /// [`Unavailable`](crate::AcquireError::Unavailable) and is taken back. The time comes on top
-    /// of the [command timeout](Self::command_timeout).
+    /// `timeout` that they have it. With fewer, the acquisition fails as
+    /// [`Unavailable`](crate::AcquireError::Unavailable), and the lock is released. The time comes
+    /// on top of the [command timeout](Self::command_timeout).
     ///
     /// It makes it less likely that a failover forgets a lock, and does not make it impossible: the
-    /// replica that is promoted need not be one that confirmed, and what is renewed later is not
+    /// replica that is promoted need not be one that confirmed, and later renewals are not
     /// confirmed. A resource that checks the [`FencingToken`](crate::FencingToken) is safe either
     /// way. Default: no replica is waited for.
     pub fn wait_for_replicas(mut self, count: u32, timeout: Duration) -> Self {
@@ -159,7 +160,7 @@ impl LockClientBuilder {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future closes what was opened.
+    /// Dropping the future closes every connection that was opened.
     pub async fn red_lock<U: AsRef<str>>(
         mut self,
         urls: impl IntoIterator<Item = U>,

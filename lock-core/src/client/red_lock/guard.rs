@@ -1,4 +1,4 @@
-//! What a majority of servers has granted.
+//! The guard of a lock that a majority of servers has granted.
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
@@ -20,10 +20,10 @@ use crate::{
 /// As a [`LockGuard`](crate::LockGuard), but without a mode and without a fencing token: no server knows
 /// of all grants, so none could number them.
 ///
-/// A server that does not have the lock, because it was not reachable, was restarted or had granted it
-/// to another client, is requested again with every renewal, and counts again when it has granted it.
-/// So a long hold outlives the loss of one server after the other, as long as a majority has it at every
-/// moment. A lost majority stays lost. A hold without renewal takes no server back.
+/// A server may lack the lock because it was not reachable, was restarted or had granted it to
+/// another client. It is requested again with every renewal, and counts again when it has granted
+/// the lock. So a long hold outlives the loss of one server after the other, as long as a majority
+/// has it at every moment. A lost majority stays lost. A hold without renewal takes no server back.
 #[must_use = "the lock is released as soon as the guard is dropped"]
 #[derive(Debug)]
 pub struct RedLockGuard {
@@ -69,8 +69,8 @@ impl RedLockGuard {
         async move {
             loop {
                 // Before the check: if it succeeds, they are at least a majority. One that is added
-                // later needs no signal, because the majority stands until one of these is lost. All of
-                // them are polled: after the process was paused, no timer has fired for any yet.
+                // later needs no signal, because the majority lasts until one of these is lost. All
+                // of them are polled: after the process was paused, no timer has fired for any yet.
                 let signals = members.signals();
                 match members.check() {
                     Ok(()) => drop(select_all(signals).await),
@@ -95,17 +95,17 @@ impl RedLockGuard {
         run_while_held(|| self.lost(), || self.members.check(), work).await
     }
 
-    /// Releases the lock on every server and waits until a majority of those that granted it has
-    /// confirmed that, which is enough for others to get it.
+    /// Releases the lock on every server, and waits until a majority of those that granted it has
+    /// confirmed. That is enough for others to get it.
     ///
     /// # Errors
     ///
-    /// [`ReleaseError::Lost`]: the lock had been lost before. [`ReleaseError::Unavailable`]: too few
-    /// servers have confirmed; the release goes on in the background.
+    /// [`ReleaseError::Lost`]: the lock had been lost before. [`ReleaseError::Unavailable`]: too
+    /// few servers have confirmed; the release continues in the background.
     ///
     /// # Cancel safety
     ///
-    /// The releases go on in the background, as if the guard had been dropped.
+    /// The releases continue in the background, as if the guard had been dropped.
     pub async fn release(self) -> Result<(), ReleaseError> {
         self.members.check()?;
         let grants = self.members.end();

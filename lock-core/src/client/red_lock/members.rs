@@ -1,4 +1,4 @@
-//! What the servers have granted of one lock.
+//! The grants of the servers for one lock.
 
 use std::{mem, sync::Arc, time::Duration};
 
@@ -43,9 +43,9 @@ pub(super) fn remaining(grants: &[Grant], majority: usize) -> Duration {
 /// The grants of which a lock consists: shared by its guard, its signals of loss and the task that
 /// takes servers back.
 ///
-/// A server leaves when it has lost the lock, and is added when it has granted it again. It is one hold
-/// all the same: at every moment of it a majority of the servers has the lock, and two majorities
-/// always have a server in common, which grants it to one of them only.
+/// A server leaves when it has lost the lock, and is added when it has granted it again. It is one
+/// hold all the same: at every moment of it a majority of the servers has the lock. Two majorities
+/// always share a server, which grants the lock to one of them only.
 #[derive(Debug)]
 pub(super) struct Members {
     pub(super) key: LockKey,
@@ -100,9 +100,10 @@ impl Members {
         Err(Lost { key: self.key.clone(), cause })
     }
 
-    /// Adds what a server has granted again, unless the majority was lost meanwhile: another client may
-    /// have had it since, even if it is one again with this server. A server that is one of the others
-    /// at another address is not added either. What is not added is returned, to be released.
+    /// Adds a server's new grant, unless the majority was lost meanwhile: another client may have
+    /// had it since, even if it is one again with this server. A server that is one of the others
+    /// at another address is not added either. A grant that is not added is returned, to be
+    /// released.
     pub(super) fn add(&self, grant: Grant) -> Result<(), Grant> {
         // Looked at and added under one lock: no moment without a majority goes unnoticed.
         let mut state = self.state.lock();
@@ -115,8 +116,8 @@ impl Members {
         Ok(())
     }
 
-    /// Removes the grants that have ended. They are released when they are dropped: a server may have
-    /// for longer what has ended here.
+    /// Removes the grants that have ended. They are released when they are dropped: a server may
+    /// still have a grant that has ended here.
     pub(super) fn remove_ended(&self) -> Vec<Grant> {
         let mut state = self.state.lock();
         let State::Held(grants, cause) = &mut *state else { return Vec::new() };
@@ -134,7 +135,7 @@ impl Members {
         self.read(|grants| grants.iter().filter_map(signal).collect())
     }
 
-    /// Ends the hold, and returns what is left to release.
+    /// Ends the hold, and returns the grants that are still to be released.
     pub(super) fn end(&self) -> Vec<Grant> {
         let cause = self.check().err().map_or(LostCause::Released, |lost| lost.cause());
         self.ended.cancel();

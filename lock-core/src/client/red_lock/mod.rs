@@ -2,8 +2,8 @@
 //!
 //! The algorithm is Redlock
 //! (<https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/>), corrected where it
-//! is weak: servers are distinguished by their run ids, one that has restarted is not counted until
-//! every lease that it may have forgotten is over, and each server's own lease is renewed, checked
+//! is weak. Servers are distinguished by their run ids. A server that has restarted is not counted
+//! until every lease that it may have forgotten is over. Each server's lease is renewed, checked
 //! and released separately.
 
 mod guard;
@@ -37,12 +37,12 @@ pub(crate) fn majority(servers: usize) -> usize {
 /// A lock service on several independent Redis servers, of which a majority must grant: from
 /// [`LockClientBuilder::red_lock`](crate::LockClientBuilder::red_lock).
 ///
-/// It outlives the loss of a minority of the servers, where a single Redis with replicas may grant a
-/// lock twice in a failover. A server that returns during a hold is taken back: see [`RedLockGuard`]. It
-/// costs two commands on every server (the lock, and then which server it is), has no read locks and no
-/// fencing tokens (no server knows all grants), is not reentrant and not fair. **Like every lease it
-/// does not protect from a process that pauses**, and it trusts that the servers' clocks run at nearly
-/// the same speed.
+/// It outlives the loss of a minority of the servers, where a single Redis with replicas may grant
+/// a lock twice in a failover. A server that returns during a hold is taken back: see
+/// [`RedLockGuard`]. It costs two commands on every server: the lock, and then the server's
+/// identity. It has no read locks and no fencing tokens, since no server knows all grants. It is
+/// neither reentrant nor fair. **Like every lease it does not protect from a process that pauses**,
+/// and it trusts that the servers' clocks run at nearly the same speed.
 ///
 /// On each server it is a [plain lock](Kind::NonReentrant), as the members of Redisson's `RedissonRedLock`.
 #[derive(Debug, Clone)]
@@ -112,7 +112,7 @@ impl RedLock {
     ///
     /// # Cancel safety
     ///
-    /// Nothing more is granted; call it again to go on waiting.
+    /// Nothing more is granted; call it again to continue waiting.
     pub async fn shutdown(&self, deadline: Duration) -> Result<(), ShutdownError> {
         let ends = join_all(self.0.clients.iter().map(|client| client.shutdown(deadline))).await;
         let left = ends.into_iter().filter_map(Result::err).max_by_key(|error| error.held);

@@ -15,7 +15,8 @@ pub(super) fn spawn(round: Round, members: &Arc<Members>) {
     tasks.spawn_task_of(&round, move |round| {
         let members = Arc::clone(&members);
         async move {
-            // What is being requested when the guard goes is dropped, and so released.
+            // A request that is under way when the guard is dropped is dropped too, and its grant
+            // released.
             members.ended.run_until_cancelled(retake(&round, &members)).await;
         }
     });

@@ -25,9 +25,9 @@ use crate::{
 
 /// The least time that slower servers have to answer once a majority has granted.
 const LEAST_GRACE: Duration = Duration::from_millis(10);
-/// A refused acquisition waits for a random time up to this, so that two acquisitions that split
-/// the servers between them do not do so again. It also bounds how often an acquisition wakes
-/// itself by releasing the grants of a minority.
+/// A refused acquisition waits for a random time up to this: two acquisitions that have split the
+/// servers should not do so again. It also bounds how often an acquisition wakes itself by
+/// releasing the grants of a minority.
 const STAND_BACK: Duration = Duration::from_millis(40);
 /// How long it then waits for a wake-up.
 const RETRY: Duration = Duration::from_millis(200);
@@ -149,7 +149,7 @@ impl Round {
         let store = Arc::clone(&member.client.inner().store);
         let guard =
             member.acquire(self.options.clone(), self.scope.clone(), Duration::ZERO).await?;
-        // After the grant: a server that was up for so long now was up when it granted.
+        // After the grant: a server that is up for that long by now was up when it granted.
         let identity = store.identity().await?;
         let longest = self.servers.longest_lease();
         if identity.up < longest {
@@ -162,8 +162,8 @@ impl Round {
         Ok(Grant { server, run_id: identity.id, guard })
     }
 
-    /// The same for a server that is taken back `held` after the grant. `None` when nothing is left of
-    /// `max_hold`.
+    /// The same for a server that is taken back `held` after the grant. `None` when `max_hold` is
+    /// used up.
     pub(super) fn again_after(&self, held: Duration) -> Option<Self> {
         let mut again = self.clone();
         if let Some(most) = &mut again.options.max_hold {

@@ -59,8 +59,8 @@ pub enum AcquireError {
         /// The key.
         key: LockKey,
     },
-    /// The scope's own hold, which this acquisition would have re-entered, is lost; or one of several
-    /// locks was lost while the caller waited for another one.
+    /// The scope's own hold, which this acquisition would have re-entered, is lost. Or one of
+    /// several locks was lost while the caller waited for another one.
     #[error(transparent)]
     Lost(#[from] Lost),
     /// The key holds a value that is not a lock of this kind.
@@ -83,7 +83,7 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// The same, of an acquisition that has waited for so long.
+    /// The same, of an acquisition that has waited for `waited`.
     pub(crate) fn after(self, waited: Duration) -> Self {
         Self { waited, ..self }
     }
@@ -113,9 +113,10 @@ impl Busy {
         self.holder_remaining
     }
 
-    /// A holder of the lock, as it was when the acquisition had waited for half a second. `None` after a
-    /// shorter wait, behind another waiter of this process, which alone looks, or if the client does not
-    /// [record](crate::LockClientBuilder::record_work) what locks are for. For the log, not for clients.
+    /// A holder of the lock, as it was when the acquisition had waited for half a second. `None`
+    /// after a shorter wait, behind another waiter of this process, which alone looks, or if the
+    /// client does not [record](crate::LockClientBuilder::record_work) the work under locks. For
+    /// the log, not for clients.
     #[must_use]
     pub fn holder(&self) -> Option<&BusyHolder> {
         self.holder.as_deref()
@@ -128,13 +129,13 @@ impl Busy {
 pub struct BusyHolder {
     /// The process that has this client, if it has set a client name.
     pub client: Option<ClientInfo>,
-    /// What it works on, if it had held the lock for long.
+    /// The work it does, if it had held the lock for long.
     pub work: Option<WorkInfo>,
 }
 
-/// The scope waits for itself: what it waits for is held by an owner that waits, itself or through
-/// others, for what this scope holds. The caller has not got the lock, and keeps what it holds: it must
-/// release that for the others to go on, and may try again then.
+/// The scope waits for itself: the owner of the lock waits, directly or through others, for a lock
+/// of this scope. The caller did not get the lock and keeps its other holds. It must release them
+/// so that the others can continue, and may try again then.
 #[derive(Debug, Clone, Error)]
 #[error(
     "acquiring \"{key}\" would wait forever: its holder waits, itself or through others, for a lock that \

@@ -44,7 +44,7 @@ pub enum LostCause {
     MaxHold,
     /// The guard was released while work under a view of it still ran.
     Released,
-    /// The hold was parked while work under it still ran: another client may go on with it.
+    /// The hold was parked while work under it still ran: another client may continue with it.
     Parked,
 }
 

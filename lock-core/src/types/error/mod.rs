@@ -1,4 +1,4 @@
-//! What can go wrong, one file for each operation, and what may be assumed about the lock then.
+//! Errors, one file for each operation. Each says whether the lock may be held afterwards.
 
 mod acquire;
 mod ensure;

@@ -40,8 +40,8 @@ pub enum ResumeError {
     /// The text is not a ticket, was altered, or was signed with another key. Nothing was sent.
     #[error(transparent)]
     InvalidTicket(#[from] InvalidTicket),
-    /// The hold is not parked any more: another client has resumed it, its lease has ended, or it was
-    /// taken away. The work must not go on under it.
+    /// The hold is not parked any more: another client has resumed it, its lease has ended, or it
+    /// was taken away. The work must not continue under it.
     #[error(
         "the parked lock on \"{key}\" is gone: its ticket was resumed before, or its lease has ended"
     )]
