@@ -76,7 +76,7 @@ pub struct AcquireCommand {
     pub holds: u32,
     /// How long the hold lasts unless it is renewed, from when the store executes the command.
     pub lease: Duration,
-    /// A reader stands back, while others read, behind a writer that has waited longer.
+    /// While others read, a reader yields to a writer that has waited longer.
     pub yields: bool,
     /// How long the place in line lives that a refused waiter takes or renews, unless another
     /// command of its owner renews it. `None`: the caller does not wait, and takes no place.
@@ -84,9 +84,9 @@ pub struct AcquireCommand {
     /// How long this caller has waited. A fair kind uses the order of arrival instead.
     pub waited: Duration,
     /// How many tokens to reserve with the one that is granted: the numbers that follow it. The
-    /// client gives them to waiters of its own process, so the store's next token exceeds them all.
-    /// Zero for fair kinds, and for a store that does not
-    /// [reserve tokens](super::LockStore::reserves_tokens).
+    /// client gives them to waiters of the same process, so the store's next token exceeds them
+    /// all. Zero for fair kinds, and for a store that does not [reserve
+    /// tokens](super::LockStore::reserves_tokens).
     pub reserved_tokens: u32,
     /// How many permits a semaphore has, in this client's number: a grant must fit into it.
     pub permits: u32,
@@ -133,7 +133,7 @@ pub struct ReleaseCommand {
     pub mode: Mode,
     /// How many are to be left.
     pub holds: u32,
-    /// Whether the owner may stand in line; it then leaves the line.
+    /// Whether the owner may have a place in line; it then leaves the line.
     pub in_line: bool,
 }
 
@@ -237,7 +237,8 @@ impl ConvertCommand {
     }
 }
 
-/// What an owner works on, for operators: see [`LockStore::record_work`](super::LockStore::record_work).
+/// The work of an owner, for operators: see
+/// [`LockStore::record_work`](super::LockStore::record_work).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WorkRecord {

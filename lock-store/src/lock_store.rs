@@ -40,14 +40,14 @@ pub fn leave_one_by_one<S: LockStore + ?Sized>(
     .boxed()
 }
 
-/// A store of locks. See the [crate](crate) for what holds for every command.
+/// A store of locks. See the [crate](crate) for the rules of every command.
 ///
 /// Methods are called on the runtime of the client. Dropping the future of a command may or may not
-/// undo it: the client releases what may have been acquired.
+/// undo it: the client releases every hold that may have been acquired.
 pub trait LockStore: fmt::Debug + Send + Sync + 'static {
     /// Grants the owner hold number `holds` of a mode, if no other owner is in the way: any number
-    /// of readers, or one writer, which may also read; for kinds without readers one holder; for a
-    /// semaphore as many owners as it has permits.
+    /// of readers, or one writer, which may also read. Kinds without readers have one holder, a
+    /// semaphore as many owners as permits.
     ///
     /// - An owner that has the hold already, or more, is granted it again: [`Acquired::Granted`].
     /// - Outermost (`holds` is 1, and the owner holds nothing): granted with a new token, unless
@@ -56,7 +56,7 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
     ///   at least `holds - 1`, whether or not others wait. [`Acquired::Lost`] if it has fewer.
     ///   Every kind must count re-entry, the non-reentrant one too: the client itself refuses
     ///   re-entry for that kind.
-    /// - A grant never shortens what is left of the owner's lease.
+    /// - A grant never shortens the remaining time of the owner's lease.
     fn acquire(&self, command: AcquireCommand) -> StoreFuture<'_, Acquired>;
 
     /// Leaves the owner with at most `holds` of a mode, and wakes the waiters that may enter now.
@@ -75,10 +75,10 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Removes waiters of one key from its line, and takes from each what it may have been granted
-    /// meanwhile: does for each of them what [`release`](Self::release) does with `in_line` and no
-    /// hold left. At most 64 waiters. The client sends it only for fair kinds, because only those
-    /// have several waiters of one client in a line.
+    /// Removes waiters of one key from its line, and releases the lock where one of them was
+    /// granted it meanwhile: the effect for each is that of [`release`](Self::release) with
+    /// `in_line` and no hold left. At most 64 waiters. The client sends it only for fair kinds,
+    /// because only those have several waiters of one client in a line.
     ///
     /// Many waiters of a long line may give up early, so a store with fair kinds should execute
     /// this as one command. Default: one release after the other.
@@ -133,10 +133,9 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// Passes the only hold of an owner on to another owner, which holds nothing yet, with the same
-    /// token and for as long as it would have lasted. Waiters keep their places. Not sent for
-    /// semaphores. If the new owner has the hold already, the answer is [`Transferred::Done`]. Default:
-    /// unsupported.
+    /// Passes the only hold of an owner to another owner, which holds nothing yet. Its token and
+    /// its remaining time stay the same. Waiters keep their places. Not sent for semaphores. If the
+    /// new owner has the hold already, the answer is [`Transferred::Done`]. Default: unsupported.
     fn transfer(&self, command: TransferCommand) -> StoreFuture<'_, Transferred> {
         drop(command);
         unsupported("holds that change hands")
@@ -150,7 +149,7 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Acquires all or none, as one command. When one is refused, no hold of the others is left,
-    /// and the waiters of their keys are woken as by a release; the refused one may keep its place
+    /// and the waiters of their keys are woken as by a release. The refused one may keep its place
     /// in line. When the client stops waiting in a line, it leaves that line with a release. Sent
     /// only if [`supports_atomic_multi`](Self::supports_atomic_multi) returns `true`. Default:
     /// unsupported.
@@ -174,9 +173,9 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
         own_number_of_permits()
     }
 
-    /// Subscribes to wake-ups. Must not wait for a connection; see [`WakeupSender`] for a
-    /// subscription that takes time. Default: there are none, and waiters poll, at the end of the
-    /// holder's lease and at least every second.
+    /// Subscribes to wake-ups. Must not wait for a connection; see
+    /// [`WakeupSender`](crate::WakeupSender) for a subscription that takes time. Default: there are
+    /// none, and waiters poll, at the end of the holder's lease and at least every second.
     fn wakeups(&self, topic: WakeTopic) -> WakeupReceiver {
         drop(topic);
         WakeupReceiver::never()
@@ -190,9 +189,9 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
         0
     }
 
-    /// Returns the one lease of all locks of this client, if the store has no lease per lock but a
-    /// session that ends as a whole: less than the session's timeout, by the margin that the store
-    /// needs beyond the client's own. The client then uses this lease, and refuses any other as
+    /// Returns the one lease of all locks of this client, if the store has a session for all of
+    /// them instead of leases: less than the session's timeout, by the margin that the store needs
+    /// beyond the client's own. The client then uses this lease, and refuses any other as
     /// unsupported.
     ///
     /// Such a store answers [`renew`](Self::renew) by confirming its session, once for all commands
@@ -203,8 +202,8 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Returns the store's own time limit of a command, if the client is to use it too, for the few
-    /// commands whose callers it lets wait for another one. Default: the client uses its setting.
+    /// Returns the store's own time limit of a command, if the client should use it too: for the
+    /// few commands that wait for another command. Default: the client uses its setting.
     fn command_timeout(&self) -> Option<Duration> {
         None
     }
@@ -233,15 +232,16 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
         unsupported("RedLock")
     }
 
-    /// Keeps what owners of this client work on, for operators: at most 128 texts, which
-    /// [`StoreAdmin::work`] or the snapshots of [`StoreAdmin::inspect`] return. No lock relies on them; a
-    /// text may be lost, and may be kept for somewhat longer or shorter than it says. Default: keeps none.
+    /// Keeps the work of this client's owners, for operators: at most 128 texts, which
+    /// [`StoreAdmin::work`] or the snapshots of [`StoreAdmin::inspect`] return. No lock relies on
+    /// them; a text may be lost, and may be kept for somewhat longer or shorter than it says.
+    /// Default: keeps none.
     fn record_work(&self, records: Vec<WorkRecord>) -> StoreFuture<'_, ()> {
         drop(records);
         ready(Ok(())).boxed()
     }
 
-    /// Removes what the client keeps in the store beside locks, and closes its connections. Called
+    /// Removes the client's records beside locks from the store, and closes its connections. Called
     /// once, when the client shuts down. Default: does nothing.
     fn close(&self) -> BoxFuture<'_, ()> {
         ready(()).boxed()

@@ -24,8 +24,8 @@ pub enum Acquired {
     Granted(Option<FencingToken>),
     /// Others hold the lock, or are ahead in line.
     Busy {
-        /// After how long another try may succeed without a wake-up: what the longest holder has
-        /// left, or the place of a waiter ahead. `None`: not known.
+        /// After how long another try may succeed without a wake-up: the remaining time of the
+        /// longest holder, or of the place of a waiter ahead. `None`: not known.
         remaining: Option<Duration>,
         /// Whether the requested place in line is taken.
         in_line: bool,
@@ -142,13 +142,13 @@ impl StoreIdentity {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StoreHealth {
-    /// What kind of store it is, such as `"memory"`.
+    /// The kind of store, such as `"memory"`.
     pub kind: &'static str,
     /// How long the store took to answer just now, or why it did not.
     pub round_trip: Result<Duration, Unavailable>,
-    /// What endangers locks, such as an eviction policy.
+    /// Dangers for locks, such as an eviction policy.
     pub warnings: Vec<String>,
-    /// What else helps to find the client in the store, such as its session.
+    /// Further details that help to find the client in the store, such as its session.
     pub details: Vec<String>,
 }
 

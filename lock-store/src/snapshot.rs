@@ -15,7 +15,7 @@ pub struct LockSnapshot {
     pub mode: Option<Mode>,
     /// Owners whose lease has not ended.
     pub holders: Vec<HolderSnapshot>,
-    /// What is left of the lease that ends last. `None`: it is free, or held without end.
+    /// The remaining time of the lease that ends last. `None`: it is free, or held without end.
     pub remaining: Option<Duration>,
     /// In the order of the line, if there is one.
     pub waiters: Vec<WaiterSnapshot>,
@@ -48,16 +48,16 @@ impl Default for LockSnapshot {
 pub struct HolderSnapshot {
     /// Its [`OwnerId`](super::OwnerId) as text.
     pub owner: String,
-    /// What it holds.
+    /// The counts of its holds.
     pub holds: Holds,
-    /// What is left of its lease. `None`: it has no end, or none that is known.
+    /// The remaining time of its lease. `None`: it has no end, or none that is known.
     pub remaining: Option<Duration>,
     /// Its client's name, if the store has it beside the owner. `None`: see
     /// [`StoreAdmin::client_names`](super::StoreAdmin::client_names).
     pub client: Option<ClientInfo>,
-    /// For how long it has stood at the lock, if the store knows: its wait included.
+    /// For how long it has been at the lock, if the store knows: its wait included.
     pub age: Option<Duration>,
-    /// What it works on, if the store has that beside the owner. `None`: see
+    /// Its work, if the store has that beside the owner. `None`: see
     /// [`StoreAdmin::work`](super::StoreAdmin::work).
     pub work: Option<String>,
 }
@@ -76,13 +76,13 @@ impl HolderSnapshot {
 pub struct WaiterSnapshot {
     /// Its [`OwnerId`](super::OwnerId) as text.
     pub owner: String,
-    /// What it waits to do.
+    /// The mode that it waits for.
     pub mode: Mode,
     /// Its client's name, as that of a [holder](HolderSnapshot::client).
     pub client: Option<ClientInfo>,
     /// For how long it has waited, if the store knows.
     pub age: Option<Duration>,
-    /// What it works on, as that of a [holder](HolderSnapshot::work).
+    /// Its work, as that of a [holder](HolderSnapshot::work).
     pub work: Option<String>,
 }
 

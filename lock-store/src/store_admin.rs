@@ -14,7 +14,7 @@ use crate::{
 /// The operator's side of a store: inspecting locks and taking them away, by
 /// `LockClient::inspect` and its like.
 pub trait StoreAdmin: Send + Sync {
-    /// Returns what the store has for a key, at one moment. `None` if it is not a lock.
+    /// Returns the store's state of a key, at one moment. `None` if it is not a lock.
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>>;
 
     /// As [`inspect`](Self::inspect), for a caller that needs the holders alone: each waiter calls it after
@@ -37,8 +37,8 @@ pub trait StoreAdmin: Send + Sync {
         unsupported("lists of locks")
     }
 
-    /// Returns the names of clients, by [`OwnerId::client`]: one answer each, in
-    /// order, `None` if it is not known. Default: none is known.
+    /// Returns the names of clients, by [`OwnerId::client`](crate::OwnerId::client): one answer
+    /// each, in order, `None` if it is not known. Default: none is known.
     fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
         ready(Ok(vec![None; clients.len()])).boxed()
     }

@@ -18,7 +18,7 @@ pub enum ConnectError {
          zookeeper://[user:password@]host[:port],.../chroot"
     )]
     InvalidUrl {
-        /// What is wrong with it.
+        /// The fault in the URL.
         reason: String,
     },
     /// The URL needs a part of the library that this program was built without.
@@ -43,7 +43,7 @@ pub enum ConnectError {
         store: &'static str,
         /// Host and port, or the path of the socket.
         address: String,
-        /// What went wrong in the attempt.
+        /// The reason why the attempt failed.
         reason: String,
         /// The error underneath.
         #[source]
@@ -54,7 +54,7 @@ pub enum ConnectError {
     Tls {
         /// Host and port.
         address: String,
-        /// What is wrong, and what to do about it.
+        /// The fault, and how to correct it.
         reason: String,
         /// The error underneath.
         #[source]
@@ -84,8 +84,9 @@ pub enum ConnectError {
         address: String,
         /// The user, `default` if the URL has none.
         user: String,
-        /// What is missing, or for a user that may run no script all that it needs, as `ACL SETUSER` takes it: commands (`+pexpire`), patterns of keys
-        /// (`~lock:*`) and of channels (`&redisson_rwlock:{lock:*`).
+        /// The missing rights, or all required ones for a user that may run no script, as `ACL
+        /// SETUSER` takes them: commands (`+pexpire`), patterns of keys (`~lock:*`) and of channels
+        /// (`&redisson_rwlock:{lock:*`).
         rights: Vec<String>,
     },
     /// The server is there but cannot keep the locks.
@@ -93,7 +94,7 @@ pub enum ConnectError {
     Unsuitable {
         /// Host and port, or the path of the socket.
         address: String,
-        /// What is wrong, and what to do about it.
+        /// The fault, and how to correct it.
         reason: String,
     },
     /// The ensemble is there but cannot keep the locks.
@@ -103,7 +104,7 @@ pub enum ConnectError {
     UnsuitableEnsemble {
         /// Host and port of each server.
         address: String,
-        /// What is wrong, and what to do about it.
+        /// The fault, and how to correct it.
         reason: String,
     },
 }

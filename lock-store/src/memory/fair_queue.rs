@@ -1,8 +1,8 @@
 //! The line of a fair lock, in order of arrival. A place lives for a while unless it is renewed: a
 //! waiter that died holds the others back for no longer.
 //!
-//! Every operation takes at most logarithmic time in the length of the line, besides what it takes for
-//! the places that it removes.
+//! Every operation takes at most logarithmic time in the length of the line, and more only for the
+//! places that it removes.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -135,7 +135,7 @@ impl FairQueue {
         self.entries.len() < before
     }
 
-    /// As [`drop_dead_heads_but`](Self::drop_dead_heads_but), wherever they stand.
+    /// As [`drop_dead_heads_but`](Self::drop_dead_heads_but), wherever they are.
     pub(crate) fn drop_dead_but(&mut self, caller: Option<&OwnerId>, now: LeaseInstant) -> bool {
         let own = caller.and_then(|caller| self.numbers.get(caller)).copied();
         let dead = self.ends.range(..=(now, Number::MAX)).map(|(_, number)| *number);
@@ -165,7 +165,7 @@ mod tests {
         types::{Kind, LockKey},
     };
 
-    /// What stands in the line's other parts is what stands in the line.
+    /// The other parts of the line have the same places as the line.
     fn agrees(queue: &FairQueue) -> Vec<String> {
         let all = |entry: (&Number, &QueueEntry)| (entry.1.until, *entry.0);
         assert_eq!(queue.ends, queue.entries.iter().map(all).collect());

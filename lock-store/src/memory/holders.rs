@@ -135,7 +135,7 @@ impl Holders {
         let owner = &command.holder.owner;
         let all = self.holds(owner);
         let held = all.of(command.mode);
-        // Reads inside a write that were released before are as good as released.
+        // Reads inside a write that were released before count as released.
         let none_left = if command.mode == Mode::Read { all.none() } else { held == 0 };
         if none_left || held < command.holds {
             return (Released::Gone, false);

@@ -51,8 +51,8 @@ impl Keys {
         of_kind.unwrap_or(Released::Gone)
     }
 
-    /// All or none: what was granted before the first refusal is released again, as if it had been
-    /// held for a moment.
+    /// All or none: the locks that were granted before the first refusal are released again, as if
+    /// they had been held for a moment.
     fn acquire_all(&mut self, commands: &[AcquireCommand]) -> AcquiredAll {
         let mut tokens = Vec::with_capacity(commands.len());
         let mut granted: Vec<&AcquireCommand> = Vec::with_capacity(commands.len());

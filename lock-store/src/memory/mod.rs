@@ -1,7 +1,7 @@
 //! The store in memory: the rules of the Lua scripts in Rust, on the lease clock.
 //!
-//! A key's [`lock`] follows the [`rules`] of its kind; what kinds have in common (the holders, the
-//! waiters, the queue of a fair lock) is a file of its own. All of it is pure except for the given
+//! A key's [`lock`] follows the [`rules`] of its kind. The parts that kinds share (the holders, the
+//! waiters, the queue of a fair lock) have one file each. All of it is pure except for the given
 //! current time; [`MemoryStore`] has the mutex and the clock.
 
 mod exclusive;

@@ -1,4 +1,4 @@
-//! What every kind of lock does, and what a command finds beside the lock.
+//! The operations of every kind of lock, and the context of a command.
 
 use std::time::SystemTime;
 
@@ -11,7 +11,7 @@ use crate::{
     types::{FencingToken, Mode, OwnerId},
 };
 
-/// What a command sees beside the lock, the time and the last token, and the channels that it
+/// The context of a command beside the lock: the time, the last token, and the channels that it
 /// notifies.
 pub(crate) struct StepContext<'a> {
     pub(crate) now: LeaseInstant,
@@ -21,7 +21,7 @@ pub(crate) struct StepContext<'a> {
 }
 
 impl StepContext<'_> {
-    /// A token, and so many in reserve after it.
+    /// Draws a token, with a number of tokens in reserve after it.
     pub(crate) fn tokens(&mut self, more: u32) -> FencingToken {
         let token = self.token();
         *self.last_token += u64::from(more);

@@ -15,11 +15,10 @@ use crate::{
     types::{Kind, LockKey, Unavailable},
 };
 
-/// Locks in memory that several clients share, each of them like a process of its own.
+/// Locks in memory that several clients share, each of them like a separate process.
 ///
-/// For tests of services with more than one replica. [`LockClient::in_memory`] gives a client with
-/// a store of its own.
-///
+/// For tests of services with more than one replica. `LockClient::in_memory` gives a client with a
+/// new store.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,7 +40,7 @@ pub(crate) struct Keys {
     entries: HashMap<LockKey, KeyEntry>,
     pub(crate) subscribers: Subscribers,
     last_token: u64,
-    /// What owners work on.
+    /// The work of owners.
     pub(super) work: HashMap<String, String>,
     /// When it lost everything, if ever.
     restarted: Option<LeaseInstant>,

@@ -99,7 +99,7 @@ impl Waiters {
         true
     }
 
-    /// What is left of the first place, and whether the lock is reserved for it.
+    /// The remaining time of the first place, and whether the lock is reserved for it.
     pub(crate) fn first(&self, now: LeaseInstant) -> Option<(Duration, bool)> {
         let left = now.until(self.live(now).next()?.until);
         Some((left, left <= RESERVED))
@@ -150,7 +150,8 @@ impl Waiters {
         }
     }
 
-    /// Releases a hold, or gives up a place; what becomes free is reserved for the next waiters.
+    /// Releases a hold, or gives up a place; a lock that becomes free is reserved for the next
+    /// waiters.
     pub(crate) fn release(
         &mut self,
         holders: &mut Holders,
@@ -220,7 +221,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A caller that has waited for so long, and takes a place that lives for so long.
+    /// A caller that has waited for `waited`, and takes a place that lives for `place`.
     fn step(waited: Duration, place: Duration) -> AcquireCommand {
         let owner = Owners::new(ClientId::random()).next();
         let key = LockKey::try_from("k").expect("a key");

@@ -1,4 +1,4 @@
-//! A time limit that does not count the time in which this process stood still.
+//! A time limit that does not count the time in which this process was paused.
 
 use std::{pin::pin, time::Duration};
 
@@ -6,9 +6,10 @@ use tokio::time::{Instant, timeout};
 
 /// Waits for an answer for `limit`; `None` if there is none.
 ///
-/// A timer that fires late shows that the whole process stood still, and not that no answer came: it may have
-/// arrived, and not be read yet. Then the answer gets the same time once more. Otherwise every command that
-/// was under way in a pause would be taken for unanswered when the process goes on.
+/// A timer that fires late shows that the whole process was paused, and not that no answer came:
+/// the answer may have arrived, and not be read yet. Then it gets the same time once more.
+/// Otherwise every command that was under way in a pause would count as unanswered when the process
+/// continues.
 pub async fn answered_within<T>(limit: Duration, answer: impl Future<Output = T>) -> Option<T> {
     let (mut answer, begun) = (pin!(answer), Instant::now());
     if let Ok(answer) = timeout(limit, &mut answer).await {

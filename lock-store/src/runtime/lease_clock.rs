@@ -2,9 +2,9 @@
 //! machine was suspended.
 //!
 //! Tokio's clock supplies the time, so a paused clock in a test pauses leases too. It is
-//! `CLOCK_MONOTONIC`, which stands still while a laptop sleeps or a virtual machine is frozen. The
-//! time by which `CLOCK_BOOTTIME` is ahead of it is added: otherwise a woken holder would rely on a
-//! lease that Redis granted to another client hours ago.
+//! `CLOCK_MONOTONIC`, which stops while a laptop sleeps or a virtual machine is frozen. The time by
+//! which `CLOCK_BOOTTIME` is ahead of it is added: otherwise a woken holder would rely on a lease
+//! that Redis granted to another client hours ago.
 
 use std::{num::NonZeroU64, sync::LazyLock, time::Duration};
 

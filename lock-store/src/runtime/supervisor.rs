@@ -1,8 +1,8 @@
 //! The client's background tasks: all on one runtime, started again if they panic.
 //!
 //! A client lives on the runtime that built it or, if it was built outside any, on the first from
-//! which it is used. When that runtime is shut down, its tasks are dropped, and nothing would renew or
-//! release what is acquired from then on: so nothing is.
+//! which it is used. When that runtime is shut down, its tasks are dropped, and nothing would renew
+//! or release locks from then on. So no lock is acquired.
 
 use std::{
     panic::AssertUnwindSafe,

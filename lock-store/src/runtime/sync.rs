@@ -1,5 +1,5 @@
-//! Locks within the process that a panic does not poison: what they guard is whole between any two
-//! statements, and one task that panics must not take every other one with it.
+//! Mutexes that a panic does not poison: the guarded values are consistent between any two
+//! statements, and one task that panics must not make every other task fail.
 
 use std::sync::{MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 

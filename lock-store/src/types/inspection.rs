@@ -12,7 +12,7 @@ pub struct ClientInfo {
     pub instance: String,
 }
 
-/// What `LockClient::force_release` did.
+/// The outcome of `LockClient::force_release`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ForcedRelease {

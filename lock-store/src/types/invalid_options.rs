@@ -8,7 +8,7 @@ use thiserror::Error;
 pub struct InvalidOptions(String);
 
 impl InvalidOptions {
-    /// An error whose message says which option is out of bounds, and what its bounds are.
+    /// An error whose message says which option is out of bounds, with its bounds.
     #[must_use]
     pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())

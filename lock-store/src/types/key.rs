@@ -57,7 +57,7 @@ pub enum KeyError {
     /// The key has a control character, such as a line break.
     #[error("the lock key has a control character at byte {at}")]
     ControlCharacter {
-        /// Where it stands, in bytes from the start.
+        /// Its position, in bytes from the start.
         at: usize,
     },
     /// The key's braces are not one well-formed Redis hash tag.
@@ -123,7 +123,7 @@ fn check(text: &str) -> Result<(), KeyError> {
     lock_key::check_braces(text).map_err(|_| KeyError::Braces)
 }
 
-/// What can name a lock: a text, or a key that was checked before.
+/// A name of a lock: a text, or a key that was checked before.
 ///
 /// A text that is not a valid key is refused when the lock is acquired.
 pub trait IntoLockKey {

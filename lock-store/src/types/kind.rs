@@ -2,15 +2,13 @@ use std::{fmt, str::FromStr};
 
 use super::mode::Mode;
 
-/// What kind of lock stands under a key. All users of a key, in every process and language, must
-/// agree on it.
+/// The kind of a lock. All users of a key, in every process and language, must agree on it.
 ///
-/// Kinds refuse each other (`WrongKind`) where the store can tell them
-/// apart, as Redis can on the native wire. On Redisson's wire and in memory the plain ones
-/// ([`Reentrant`](Self::Reentrant), [`NonReentrant`](Self::NonReentrant), [`Fair`](Self::Fair) and
-/// [`Fenced`](Self::Fenced)) share one shape: they exclude each other, but a waiter of one may not be
-/// notified of the release of another, and the first waiter in a fair line is overtaken by acquisitions of
-/// kinds without a line.
+/// Kinds refuse each other (`WrongKind`) where the store can tell them apart, as Redis can on the
+/// native wire. On Redisson's wire and in memory the plain ones ([`Reentrant`](Self::Reentrant),
+/// [`NonReentrant`](Self::NonReentrant), [`Fair`](Self::Fair) and [`Fenced`](Self::Fenced)) share
+/// one shape: they exclude each other. But a waiter of one kind may not be notified of a release of
+/// another. Acquisitions of kinds without a line overtake the waiters of a fair one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Any number of readers or one writer: Redisson's `RReadWriteLock`.
@@ -66,7 +64,7 @@ impl Kind {
         matches!(self, Kind::ReadWrite | Kind::FairReadWrite)
     }
 
-    /// Whether waiters stand in a line in the store, in order of arrival there.
+    /// Whether waiters have a line in the store, in order of arrival there.
     #[must_use]
     pub fn is_fair(self) -> bool {
         matches!(self, Kind::Fair | Kind::FairReadWrite)

@@ -7,9 +7,9 @@ pub const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
 /// The default lease.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 
-/// What the holder's clock must leave unused at the end of a lease, so that a holder knows of its
-/// loss before Redis can grant the lock to another: a twentieth of the lease, at least 10 ms, at
-/// most a quarter.
+/// The safety margin at the end of a lease: a twentieth of it, at least 10 ms, at most a quarter.
+/// By its own clock a holder knows of its loss before the store can grant the lock to another
+/// client.
 pub fn margin(lease: Duration) -> Duration {
     (lease / 20).max(Duration::from_millis(10)).min(lease / 4)
 }

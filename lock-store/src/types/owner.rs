@@ -13,7 +13,7 @@ use std::{
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(Arc<str>);
 
-/// Not shown: code that knows it could release what the client holds.
+/// Not shown: code that knows it could release the client's locks.
 impl fmt::Debug for ClientId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ClientId(..)")
@@ -31,7 +31,7 @@ impl ClientId {
         Self(parts.join("-").into())
     }
 
-    /// One that is known by name, for the tests of what is asked of a server.
+    /// One that is known by name, for tests of the requests to a server.
     #[doc(hidden)]
     #[cfg(feature = "test-util")]
     pub fn of_name(name: &str) -> Self {
@@ -171,8 +171,7 @@ impl Owners {
         &self.client
     }
 
-    /// Stands for the client as a whole, where something is written down for it: no acquisition has this
-    /// number.
+    /// The client as a whole, for its records: no acquisition has this number.
     #[doc(hidden)]
     pub fn whole(&self) -> OwnerId {
         OwnerId(Name::Numbered(self.client.clone(), u64::MAX))

@@ -1,4 +1,4 @@
-//! What a store answers when it does not execute a command.
+//! The errors of a store that does not execute a command.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -14,13 +14,14 @@ pub struct Unsupported {
 }
 
 impl Unsupported {
-    /// An error that names what is not supported, in the form that ends a sentence: "fair locks".
+    /// An error that names the unsupported operation, in the form that ends a sentence: "fair
+    /// locks".
     #[must_use]
     pub fn new(what: impl Into<Cow<'static, str>>) -> Self {
         Self { what: what.into() }
     }
 
-    /// What is not supported.
+    /// The unsupported operation.
     #[must_use]
     pub fn what(&self) -> &str {
         &self.what
@@ -55,7 +56,7 @@ impl StoreError {
     }
 }
 
-/// For operations without a variant of their own for it.
+/// For operations that have no variant for it.
 impl From<StoreError> for Unavailable {
     fn from(error: StoreError) -> Self {
         match error {
