@@ -217,7 +217,7 @@ impl ZooKeeperStore {
         Ok(true)
     }
 
-    /// Wakes a contender once what it watches has changed.
+    /// Wakes a contender once the znode that it watches has changed.
     pub(super) fn wake_by(
         &self,
         contender: &Arc<Contender>,

@@ -1,4 +1,4 @@
-//! The operator's side: what stands under a lock's path, and taking it away.
+//! The operator's side: inspects the znodes under a lock's path, and takes locks away.
 
 use std::{
     collections::VecDeque,
@@ -26,7 +26,7 @@ const MOST_SHOWN: usize = 512;
 /// How many znodes a list of locks looks at.
 const MOST_VISITED: usize = 10_000;
 
-/// What stands under the path of a lock.
+/// The znodes under the path of a lock.
 enum Found {
     /// Children of the path itself, sorted by role.
     Line(Vec<String>),
@@ -61,7 +61,7 @@ impl ZooKeeperStore {
         Ok(Found::Semaphore { permits, turns })
     }
 
-    /// Reads the znodes of one folder; what has gone meanwhile is left out.
+    /// Reads the znodes of one folder; znodes that have gone meanwhile are left out.
     async fn describe(
         &self,
         session: &Session,
@@ -129,7 +129,7 @@ impl ZooKeeperStore {
         }
     }
 
-    /// The paths of the holders' znodes, their last token, and what the next one must exceed.
+    /// The paths of the holders' znodes, and the token that the next one must exceed.
     async fn holders(
         &self,
         session: &Session,
@@ -234,7 +234,8 @@ impl ZooKeeperStore {
 }
 
 impl Described {
-    /// Ours contains `<service> <instance> <kind> <owner>`, and after a while what it works on; Curator's an address, or what its user set.
+    /// Ours contains `<service> <instance> <kind> <owner>`, and after a while its work; Curator's
+    /// contains an address, or a text of its user.
     fn of(name: &str, data: &[u8], ctime: i64, czxid: i64) -> Self {
         let text = String::from_utf8_lossy(data);
         let words: Vec<_> = text.splitn(5, ' ').collect();

@@ -1,7 +1,7 @@
 //! Deletes the znodes that a release could not delete.
 //!
-//! A znode lives for as long as its session, which may be forever. So a deletion that was not confirmed
-//! is repeated until it is, or the session has ended, whether or not a caller still waits for it.
+//! A znode lives for as long as its session, which may be forever. So a deletion is repeated until
+//! it is confirmed or the session has ended, whether or not a caller still waits for it.
 
 use std::{sync::Arc, time::Duration};
 

@@ -115,8 +115,8 @@ impl Connector {
     async fn dial(&self, session_timeout: Duration) -> Result<Client, Error> {
         let mut connector =
             Client::connector().with_session_timeout(session_timeout).with_fail_eagerly();
-        // A server that does not answer is given up early enough to renew over another one before
-        // the lease, three fifths of the session, has ended.
+        // A server that does not answer is given up early: another one can still renew before the
+        // lease, three fifths of the session, has ended.
         connector = connector.with_connection_timeout((session_timeout / 5).max(SHORTEST));
         if let Some(credentials) = &self.url.credentials {
             connector = connector.with_auth("digest", credentials.as_bytes());

@@ -36,7 +36,7 @@ pub(crate) struct ContenderState {
     pub(crate) queue: Option<Znode>,
     /// The read that takes the place of its write.
     pub(crate) next: Option<Znode>,
-    /// What its owner holds; none while it waits.
+    /// The holds of its owner; none while it waits.
     pub(crate) holds: Holds,
     /// The znode that it waits for.
     watch: Option<(String, JoinHandle<()>)>,
@@ -65,7 +65,7 @@ impl ContenderState {
         self.watch = Some((path, task));
     }
 
-    /// Waits until what it watches has changed.
+    /// Waits until the watched znode has changed.
     pub(crate) async fn watched(&mut self) {
         if let Some((_, task)) = &mut self.watch {
             let _ = task.await;
@@ -104,7 +104,7 @@ impl ContenderState {
 }
 
 impl Contender {
-    /// With a place of its own for wake-ups, unless it follows one of an earlier session.
+    /// With a new channel for wake-ups, unless it follows a contender of an earlier session.
     fn new(
         holder: Holder,
         mode: Mode,
@@ -201,8 +201,8 @@ impl Contenders {
         }
     }
 
-    /// Leaves one to the cleanup. From now on its owner has nothing here: what it tries next has a
-    /// znode of its own, which the cleanup does not touch.
+    /// Leaves one to the cleanup. From now on its owner has nothing here: its next try has another
+    /// znode, which the cleanup does not touch.
     pub(crate) fn abandon(&self, contender: &Arc<Contender>) {
         self.remove(contender);
         self.abandoned.lock().push(Arc::clone(contender));

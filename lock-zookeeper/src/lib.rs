@@ -1,7 +1,7 @@
 //! Locks in ZooKeeper, as Curator keeps them: the only crate that communicates with ZooKeeper.
 //!
 //! Users choose this store by a URL: `LockClient::connect("zookeeper://..")` of `lock-core` or
-//! `lock-tower`, with their feature `zookeeper`. What is public here is for `lock-core` alone.
+//! `lock-tower`, with their feature `zookeeper`. The public items are for `lock-core` alone.
 
 // Names and types of znodes are in `names`, the rules in `line`. How a lock is taken, step by
 // step, is in Curator's recipes: <https://curator.apache.org/docs/recipes-shared-reentrant-lock>.
@@ -59,7 +59,8 @@ pub struct ConnectPlan<'a> {
     pub url: &'a str,
     /// The options that every store has.
     pub options: ConnectOptions,
-    /// How long a command may take. `None`: half of what a session can be relied upon.
+    /// How long a command may take. `None`: half of the time for which a session can be relied
+    /// upon.
     pub command_timeout: Option<Duration>,
     /// The lease of every lock: three fifths of the session that is requested.
     pub lease: Duration,

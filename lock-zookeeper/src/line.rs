@@ -2,7 +2,7 @@
 
 use super::names::{Contender, KAZOO_TURNS, PERMITS, Role, TURNS, in_order};
 
-/// Where a contender stands among the children of its lock's path.
+/// The position of a contender among the children of its lock's path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Holds,

@@ -32,7 +32,7 @@ pub(crate) const PERMITS: &str = "leases";
 /// The folder of a semaphore of Kazoo in which the contenders for the next permit queue.
 pub(crate) const KAZOO_TURNS: &str = "__lock__";
 
-/// What a znode stands for.
+/// The meaning of a znode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Mutex,

@@ -39,7 +39,7 @@ impl Root {
     }
 }
 
-/// What ZooKeeper refuses in a path, and what would be another znode than it seems.
+/// Refuses paths that ZooKeeper refuses, and those that would name another znode than they seem to.
 fn check(path: &str, what: &str) -> Result<(), Unsupported> {
     let refuse = |why: &str| {
         Err(Unsupported::new(format!(

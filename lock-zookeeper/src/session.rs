@@ -51,9 +51,9 @@ impl Session {
 
     /// The children of a path, of which there are none if it is not there.
     ///
-    /// The `sync` before it goes through the leader, so the answer is no older than the call, and
-    /// proves that the session had not ended when the leader answered. A read alone proves neither:
-    /// a server that is cut off from the others answers it too.
+    /// The `sync` before it goes through the leader, so the answer is no older than the call. It
+    /// also proves that the session had not ended when the leader answered. A read alone proves
+    /// neither: a server that is cut off from the others answers it too.
     pub(crate) async fn children_now(&self, path: &str) -> Result<Vec<String>, Error> {
         let ask = || async {
             let (synced, children) =
@@ -127,8 +127,8 @@ impl Default for Confirmation {
     }
 }
 
-/// Repeats what may be repeated for as long as connections end: the library sends it over the next
-/// one. The caller limits the time.
+/// Repeats a command that may be repeated for as long as connections end: the library sends it over
+/// the next one. The caller limits the time.
 pub(crate) async fn retry<T, F: Future<Output = Result<T, Error>>>(
     ask: impl Fn() -> F,
 ) -> Result<T, Error> {

@@ -139,8 +139,8 @@ impl Sessions {
         }
     }
 
-    /// The least timeout that the ensemble grants, normally two of its ticks, if it is longer than what
-    /// is requested for it.
+    /// The least timeout that the ensemble grants, normally two of its ticks, if it is longer than
+    /// the requested one.
     pub(crate) async fn least_timeout(&self) -> Option<Duration> {
         self.connector.least_timeout().await
     }

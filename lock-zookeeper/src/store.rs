@@ -37,7 +37,7 @@ pub struct ZooKeeperStore {
     pub(super) requests: ReleaseRequests,
     /// Wakes this client when one of its znodes may have been taken away.
     pub(super) taken: Arc<WakeupSender>,
-    /// What every znode of this client contains: its name.
+    /// The client's name, which every znode of it contains.
     pub(super) name: String,
     pub(super) command_timeout: Duration,
     pub(super) session_timeout: Duration,
@@ -87,7 +87,7 @@ impl ZooKeeperStore {
         format!("{} {} {}", self.name, holder.kind, holder.owner)
     }
 
-    /// Writes beside the name in the owner's own znode what it works on.
+    /// Writes the owner's work into its znode, behind the name.
     async fn record(&self, record: &WorkRecord) -> Result<(), StoreError> {
         let session = self.sessions.current().await?;
         let contender = self.contenders.get(&record.holder);
@@ -101,7 +101,7 @@ impl ZooKeeperStore {
         }
         let waits = state.holds.none();
         let ContenderState { znode, queue, .. } = &mut *state;
-        // A waiter for a permit stands in another folder than its permit.
+        // A waiter for a permit has its znode in another folder than its permit.
         let znode = queue.as_mut().filter(|_| waits).unwrap_or(znode);
         znode.write(&session, &data).await.map_err(unavailable)?;
         let Some(path) = znode.path().filter(|_| !waits) else { return Ok(()) };

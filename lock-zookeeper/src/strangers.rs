@@ -36,7 +36,7 @@ pub(super) async fn has_strangers(
 fn is_stranger(found: &MultiReadResult) -> bool {
     match found {
         MultiReadResult::Data { stat, .. } => stat.ephemeral_owner != 0,
-        // What this client may not read is not a folder that it made.
+        // A znode that this client may not read is not a folder that it made.
         MultiReadResult::Error { err } => *err == Error::NoAuth,
         _ => false,
     }

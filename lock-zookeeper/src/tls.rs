@@ -6,7 +6,7 @@ use zookeeper_client::{Error, TlsOptions};
 
 /// # Errors
 ///
-/// No authority is given, or what is given is no PEM.
+/// No authority is given, or one of the texts is not PEM.
 pub(super) fn options(tls: &Tls) -> Result<TlsOptions, ConnectError> {
     let (authorities, identity) = tls.pem();
     if authorities.is_empty() {

@@ -1,14 +1,14 @@
-//! Since when the leader certainly knows that the session is alive.
+//! The moment up to which the leader certainly knows that the session is alive.
 //!
-//! The leader ends a session when it has heard nothing of it for its timeout. It hears of a client of a
-//! follower from that follower alone, which reports every half tick from which clients something came. An
-//! answer to a command proves less: the leader does not count the command itself. So if a process stands
-//! still, goes on, and its follower fails before the next report, the session ends as counted from before
-//! the process stood still, however many commands were confirmed since.
+//! The leader ends a session when it has received no sign of it for its timeout. For the clients of
+//! a follower it relies on that follower, which reports every half tick from which clients it has
+//! received something. An answer to a command proves less: the leader does not count the command
+//! itself. A process may be paused, and its follower may fail before the next report. Then the
+//! session ends as counted from before the pause, however many commands were confirmed since.
 //!
-//! What was answered a quarter of the timeout ago, at least half a tick, has been reported
-//! before any command that is sent now. Small reads, all the time, keep such an answer at hand; when there
-//! is none that is recent, because the process or its link stood still, a grant waits for one.
+//! A read that was answered a quarter of the timeout ago, at least half a tick, was reported before
+//! any command of now. Small reads, all the time, provide such answers. If none is recent, because
+//! the process or its link was paused, a grant waits for one.
 
 use std::{collections::VecDeque, time::Duration};
 

@@ -22,7 +22,7 @@ impl Url {
         url.starts_with("zookeeper:") || url.starts_with("zookeepers:")
     }
 
-    /// No error contains what may be a password.
+    /// No error contains a text that may be a password.
     pub(crate) fn parse(url: &str) -> Result<Self, ConnectError> {
         let (scheme, rest) = url.split_once("://").ok_or_else(|| invalid("it has no ://"))?;
         if rest.contains(['?', '#']) {
@@ -76,7 +76,7 @@ fn decode_credentials(text: &str) -> Result<String, ConnectError> {
 
 fn server(text: &str) -> Result<String, ConnectError> {
     let (host, port) = match text.rsplit_once(':') {
-        // An IPv6 address in brackets has colons of its own.
+        // An IPv6 address in brackets has colons, too.
         Some((_, port)) if port.ends_with(']') => (text, None),
         Some((host, port)) => (host, Some(port)),
         None => (text, None),

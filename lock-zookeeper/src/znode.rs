@@ -10,7 +10,7 @@ use super::{
     session::{Session, is_lost, retry},
 };
 
-/// A znode that may exist. Its name begins with a uuid of its own, so that it is found again when its
+/// A znode that may exist. Its name begins with a unique uuid, so that it is found again when its
 /// creation was not answered.
 #[derive(Debug)]
 pub(crate) struct Znode {
@@ -99,7 +99,7 @@ impl Znode {
             self.in_doubt = true;
             let path = format!("{}/{}", self.folder, self.prefix);
             let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
-            // Both are sent now, in this order: what is read is what the creation left.
+            // Both are sent now, in this order: the list contains the created znode.
             let created = session.client.create(&path, data.as_bytes(), &options);
             let listed = session.client.get_children(&self.folder);
             let (created, listed) = join(created, listed).await;
@@ -123,7 +123,8 @@ impl Znode {
         }
     }
 
-    /// Writes its data anew, unless it was written by another: a request to release stands there then.
+    /// Writes its data anew, unless another client has written it: then it contains a request to
+    /// release.
     pub(crate) async fn write(&mut self, session: &Session, data: &str) -> Result<(), Error> {
         let Some(path) = self.path() else { return Ok(()) };
         let version = Some(self.data_version);
