@@ -13,7 +13,7 @@ use lock_core::{
 
 use super::store_under_test::{LONG, StoreUnderTest};
 
-/// A client's store, and owners of its own.
+/// A client's store, and its owners.
 struct Store {
     client: LockClient,
     store: Arc<dyn LockStore>,
@@ -124,7 +124,7 @@ pub(super) async fn no_command_shortens_a_lease(world: StoreUnderTest) {
     }
 }
 
-/// The client gives them to waiters of its own process.
+/// The client gives them to waiters of the same process.
 pub(super) async fn reserved_tokens_are_given_to_no_other_owner(world: StoreUnderTest) {
     let store = Store::of(&world).await;
     for kind in world.locks().into_iter().filter(|kind| !kind.is_fair()) {

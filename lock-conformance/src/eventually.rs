@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
-/// The usual limit of a wait: far beyond what a busy machine needs, and short of "forever".
+/// The usual limit of a wait: far longer than a busy machine needs, and short of "forever".
 pub const LIMIT: Duration = Duration::from_secs(30);
 
 const POLL: Duration = Duration::from_millis(5);

@@ -32,13 +32,14 @@ pub enum Feature {
     ModeChanges,
     /// Holds that are parked, and resumed by another client.
     Parking,
-    /// Inspecting locks and taking them away: [`StoreAdmin`](crate::store::StoreAdmin).
+    /// Inspecting locks and taking them away: [`StoreAdmin`](lock_core::store::StoreAdmin).
     Admin,
-    /// What long holds and waits are for: [`LockStore::record_work`](crate::store::LockStore::record_work).
+    /// The work of long holds and waits:
+    /// [`LockStore::record_work`](lock_core::store::LockStore::record_work).
     WorkRecords,
     /// Waiters are woken, and need not poll.
     WakeUps,
-    /// Every lock has a lease of its own, not that of a session.
+    /// Every lock has a separate lease, not that of a session.
     LeasePerLock,
     /// Every client sees how often an owner reads and writes, not only that it holds the lock.
     StoredCounts,
@@ -66,14 +67,14 @@ impl From<Kind> for Feature {
     }
 }
 
-/// A store under test, on which any number of clients meet. Each case has one of its own.
+/// A store under test, on which any number of clients meet. Each case has a new one.
 pub trait Fixture: Send + Sync + 'static {
     /// Returns a client on this store with these options, as another process would create it. The
     /// call may be made on any runtime; the client lives on that one.
     fn client(&self, builder: LockClientBuilder) -> BoxFuture<'_, LockClient>;
 
-    /// Returns whether the store tells every kind from every other, so that a key that is held as one
-    /// plain kind is a wrong kind for another. If not, the kinds without readers share one state, and
+    /// Returns whether the store distinguishes all kinds, so that a key that is held as one plain
+    /// kind is a wrong kind for another. If not, the kinds without readers share one state, and
     /// wait for each other. Default: `false`.
     fn tells_kinds_apart(&self) -> bool {
         false
@@ -82,8 +83,8 @@ pub trait Fixture: Send + Sync + 'static {
     /// Takes a lock away from its holder, which learns of it at its next renewal.
     fn remove(&self, key: LockKey) -> BoxFuture<'_, ()>;
 
-    /// Removes what the store remembers of a free lock, if that would show in a snapshot of the
-    /// next one. Default: does nothing.
+    /// Removes the store's memory of a free lock, if that would show in a snapshot of the next one.
+    /// Default: does nothing.
     fn forget(&self, key: LockKey) -> BoxFuture<'_, ()> {
         drop(key);
         ready(()).boxed()

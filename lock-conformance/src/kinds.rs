@@ -1,4 +1,4 @@
-//! What all kinds of locks have in common, and where they differ.
+//! Common behaviour of all kinds of locks, and their differences.
 
 use std::sync::{
     Arc,

@@ -2,7 +2,7 @@
 //! and Curator check for each kind of lock, and more.
 //!
 //! A store is put under test by a [`Fixture`]; [`run`] runs every case that it supports, and
-//! [`cases`] lists them for a test program of its own. Most cases have real leases and take seconds.
+//! [`cases`] lists them for a separate test program. Most cases have real leases and take seconds.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -303,8 +303,8 @@ impl Case {
         self.needs
     }
 
-    /// Runs it on a store of its own. If the machine stood still while it failed, it runs again on
-    /// another one.
+    /// Runs it on a new store. If the machine was paused while it failed, it runs again on another
+    /// one.
     pub async fn run<F: Fixture>(&self, fixture: impl AsyncFn() -> F) {
         unless_stalled(async || {
             let store = fixture().await;
@@ -329,8 +329,8 @@ pub fn case(name: &str) -> Case {
     *found.unwrap_or_else(|| panic!("there is no conformance case {name}"))
 }
 
-/// Runs every case that the store supports, each on a store of its own, and panics with the names of
-/// those that failed. Returns how many ran.
+/// Runs every case that the store supports, each on a new store, and panics with the names of those
+/// that failed. Returns how many ran.
 pub async fn run<F: Fixture>(fixture: impl AsyncFn() -> F) -> usize {
     let store = fixture().await;
     let supported = |case: &&Case| case.needs.iter().all(|need| store.supports(*need));

@@ -5,7 +5,7 @@ use crate::{LIMIT, bounded};
 use lock_core::{AcquireError, Kind, LockClient, Member};
 use tokio::task::JoinSet;
 
-/// One lock of each kind, under keys of their own.
+/// One lock of each kind, each under another key.
 fn one_of_each(client: &LockClient) -> [Member; 7] {
     [
         client.read("read").into(),

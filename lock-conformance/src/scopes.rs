@@ -1,4 +1,4 @@
-//! Re-entry: counts, order of release, ambient scopes, and what does not inherit them.
+//! Re-entry: counts, order of release, ambient scopes, and tasks that do not inherit them.
 
 use lock_core::{AcquireError, LockClient, Mode, Scope};
 

@@ -103,7 +103,7 @@ pub(super) async fn the_first_acquisition_sets_the_number_of_permits(world: Stor
     assert!(!warns(&there).await);
 }
 
-/// As in a rolling deploy: replicas of two versions, and in each the number of its own.
+/// As in a rolling deploy: replicas of two versions, each with a different number.
 pub(super) async fn each_client_counts_by_its_own_number(world: StoreUnderTest) {
     if world.stores_permits() {
         return;

@@ -1,7 +1,7 @@
-//! Time without the spans in which this machine stood still.
+//! Time without the spans in which this machine was paused.
 //!
 //! A busy machine keeps a process from running for half a second now and then. A test with a limit
-//! close to what is promised would fail there, and a limit far away shows nothing. A [`Stopwatch`]
+//! close to the promise would fail there, and a limit far away shows nothing. A [`Stopwatch`]
 //! leaves these spans out, so a limit can be as short as the promise.
 
 use std::{
@@ -24,8 +24,8 @@ const LATE: Duration = Duration::from_millis(20);
 /// Starts a thread on each processor that wakes up every few milliseconds. It calls `beat` with the
 /// number of its thread and the time since it called it last, and ends when that returns false.
 ///
-/// One processor can stand still alone, with the threads that wait for it; so there is one thread
-/// for each.
+/// One processor can be paused alone, with the threads that wait for it; so there is one thread for
+/// each.
 pub fn beat_on_each_processor(beat: impl Fn(usize, Duration) -> bool + Clone + Send + 'static) {
     for (number, processor) in processors().into_iter().enumerate() {
         let beat = beat.clone();
@@ -96,11 +96,11 @@ fn look() {
     });
 }
 
-/// Returns for how long in total some processor stood still since `from`.
+/// Returns for how long in total some processor was paused since `from`.
 fn stalled_since(from: Instant) -> Duration {
     let seen = SEEN.lock();
     let now = Instant::now();
-    // A thread that does not run at the moment has not recorded yet that it stands still.
+    // A thread that does not run at the moment has not recorded its pause yet.
     let not_yet = seen.beats.iter().map(|beat| (*beat + BEAT, now));
     let not_yet = not_yet.filter(|(due, now)| *now >= *due + LATE);
     union_after(from, seen.stalls.iter().copied().chain(not_yet).collect())
@@ -130,7 +130,7 @@ impl Stopwatch {
     }
 
     /// Returns how long it has run: the time that has passed, less the time in which a processor
-    /// stood still.
+    /// was paused.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed().saturating_sub(stalled_since(self.0))
@@ -160,11 +160,11 @@ impl Stopwatch {
     }
 }
 
-/// How long the machine must have stood still to excuse a failed test of real leases.
+/// The shortest pause of the machine that excuses a failed test of real leases.
 const TOO_LONG: Duration = Duration::from_millis(100);
 const TRIES: u32 = 5;
 
-/// Runs a test of real leases. If the machine stood still while it failed, the failure shows
+/// Runs a test of real leases. If the machine was paused while it failed, the failure shows
 /// nothing, and the test runs again, a few times at most. Any other failure counts at once.
 pub async fn unless_stalled(mut case: impl AsyncFnMut()) {
     for _ in 1..TRIES {

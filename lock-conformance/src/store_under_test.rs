@@ -22,7 +22,7 @@ pub(super) fn written(client: &LockClient, kind: Kind, key: &str) -> Acquire {
     client.lock(Mode::Write, key).kind(kind)
 }
 
-/// A store of locks on which any number of clients meet, each like a process of its own.
+/// A store of locks on which any number of clients meet, each like a separate process.
 pub(super) struct StoreUnderTest(Arc<dyn Fixture>);
 
 impl fmt::Debug for StoreUnderTest {
@@ -68,7 +68,7 @@ impl StoreUnderTest {
         self.0.session_lease().unwrap_or(SHORT)
     }
 
-    /// How long after the death of a process the store may keep what it held with a
+    /// How long after the death of a process the store may keep its locks with a
     /// [short](Self::short) lease. The client of a session relies on a part of its time only.
     pub(super) fn expiry(&self) -> Duration {
         const A_MOMENT: Duration = Duration::from_millis(250);
@@ -103,7 +103,7 @@ impl StoreUnderTest {
         self.0.remove(LockKey::try_from(key).unwrap()).await;
     }
 
-    /// Removes what is remembered of a key beside its lock.
+    /// Removes the store's memory of a key beside its lock.
     pub(super) async fn forget(&self, key: &str) {
         self.0.forget(LockKey::try_from(key).unwrap()).await;
     }
@@ -146,7 +146,7 @@ impl StoreUnderTest {
         life.shutdown_background();
     }
 
-    /// Creates a process of its own with one client.
+    /// Creates a separate process with one client.
     fn life<F>(&self, live: impl FnOnce(LockClient) -> F + Send + 'static) -> Runtime
     where
         F: Future<Output: Send> + Send + 'static,
@@ -178,6 +178,6 @@ pub(super) const NEVER: Duration = Duration::from_secs(3_600);
 
 pub(super) const LONG: Duration = Duration::from_secs(20);
 
-/// A lease that a test waits for. Machines stand still for half a second, and it must be renewed
-/// all the same.
+/// A lease that a test waits for. Machines pause for half a second, and it must be renewed all the
+/// same.
 const SHORT: Duration = Duration::from_secs(1);

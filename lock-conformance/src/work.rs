@@ -1,4 +1,4 @@
-//! What long holds and long waits are for, and deadlocks that are found from it.
+//! The work of long holds and long waits, and deadlocks that are found from it.
 
 use std::sync::Arc;
 
