@@ -5,7 +5,7 @@
 //! # Limits
 //!
 //! A lock in Redis is a lease. In each of these cases two processes may rely on one lock for a
-//! moment. A process is stopped for longer than its lease. Redis fails over to a replica without
+//! moment: a process is stopped for longer than its lease. Redis fails over to a replica without
 //! the last writes. Redis loses its data, or its clock is set forward. Holders are notified
 //! ([`LockGuard::lost`]), and a resource that checks the [`FencingToken`] refuses the late writes.
 

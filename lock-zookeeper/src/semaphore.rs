@@ -75,8 +75,8 @@ impl ZooKeeperStore {
             return Ok(Stands::Behind(BUSY));
         }
         state.znode.create(session, data).await?;
-        // The permit is the holder's now. Until its place in line is deleted no other contender
-        // gets one, so the caller must not be granted before.
+        // The permit is the holder's now. Its place in line is deleted at once: until then no other
+        // contender takes a permit, although more may be free.
         if let Some(queue) = &mut state.queue {
             queue.delete(session).await?;
         }

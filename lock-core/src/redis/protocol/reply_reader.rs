@@ -129,8 +129,8 @@ impl ReplyReader {
                 b'|' => 2 * length(line)?.ok_or(Malformed::NoReply)? + 1,
                 _ => return Err(Malformed::NoReply),
             };
-            // Counted by the headers, before the values have arrived: a header alone can announce
-            // millions of them, and decoding would reserve memory for all.
+            // Counted by the headers, before the values have arrived: a value takes many times its
+            // bytes in memory, so a reply with too many of them is refused early.
             self.values = self.values.saturating_add(more);
             if self.values > MAX_VALUES {
                 return Err(Malformed::TooManyValues);
