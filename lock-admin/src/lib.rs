@@ -100,7 +100,7 @@ use reader::Reader;
 
 pub use access::{AdminAction, AdminRequest};
 
-/// A page for operators on the locks of `client`, under its prefix: see the [crate](crate). Read-only
+/// A page for operators on the locks of `client`, under its prefix: see the crate. Read-only
 /// unless [`AdminRouter::allow_release`] is called.
 pub fn router(client: LockClient) -> AdminRouter {
     AdminRouter { client, release_allowed: false, access: Access::default() }
