@@ -1,6 +1,7 @@
 //! Allowed dependencies: which crates a crate links, which folders a folder imports, and which folder
 //! names a store's library.
 
+mod budget;
 mod crates;
 mod folders;
 mod imports;
