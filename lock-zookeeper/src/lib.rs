@@ -12,6 +12,7 @@ mod belief;
 mod cleanup;
 mod connect;
 mod contenders;
+mod described;
 mod line;
 mod names;
 mod path;

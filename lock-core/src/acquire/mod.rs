@@ -1,6 +1,8 @@
 //! From a request to its guard: by re-entry of the scope's hold, or by a new acquisition.
 
 mod attempt;
+mod lease_attempt;
+mod pass_gate;
 mod reentry;
 mod resume;
 mod wait_loop;

@@ -16,7 +16,8 @@ use super::{
     Gate, Permit,
     circuit_breaker::Breaker,
     lease::Lease,
-    reconcile::{self, ReconcileQueue},
+    reconcile,
+    reconcile_queue::ReconcileQueue,
     renewal::{self, Schedule},
 };
 use crate::{

@@ -15,7 +15,7 @@ use std::{
 use futures_util::poll;
 use lock_store::{Kind, LeaveCommand, LockKey, Mode, runtime::LeaseInstant};
 
-use super::{lease::StepPermit, reconcile::PendingRelease, state::LeaseInner};
+use super::{lease::StepPermit, reconcile_queue::PendingRelease, state::LeaseInner};
 
 /// A line in the store.
 type Line = (Kind, LockKey);

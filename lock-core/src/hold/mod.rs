@@ -16,6 +16,7 @@ mod mode_change;
 mod observed;
 mod park;
 mod reconcile;
+mod reconcile_queue;
 mod renewal;
 mod request;
 mod scope_holds;

@@ -8,10 +8,7 @@
 use std::{
     collections::VecDeque,
     future::poll_fn,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     task::Poll,
     time::Duration,
 };
@@ -19,10 +16,11 @@ use std::{
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_store::{
     ConvertCommand, Downgraded, Holds, Mode, ReleaseCommand, Released, Unavailable,
-    runtime::{Backoff, LeaseInstant, Mutex},
+    runtime::LeaseInstant,
 };
-use tokio::{sync::Notify, time::Instant};
+use tokio::time::Instant;
 
+use super::reconcile_queue::{PendingRelease, ReconcileQueue};
 use super::{
     lease::Lease,
     leavers::{Group, Leavers},
@@ -34,70 +32,9 @@ use crate::types::LostCause;
 /// Releases that failed and are retried later do not count: otherwise an unreachable shard would
 /// keep the releases of other shards waiting.
 const MAX_AT_ONCE: usize = 512;
-const FIRST_RETRY: Duration = Duration::from_millis(10);
-const MAX_BACKOFF: Duration = Duration::from_millis(250);
 /// How long after the lease a release is retried: a store that was paused may execute an
 /// acquisition late.
 const RELEASE_GRACE: Duration = Duration::from_secs(60);
-
-/// The most releases that have failed and are retried: with more, the client acquires nothing. Each keeps about a kilobyte
-/// for a lease and [`RELEASE_GRACE`]: without a bound, callers that try all the time would fill the memory
-/// while the store does not answer.
-const MOST_FAILED: usize = 10_000;
-
-/// Leases of which the store may have more than their holds want. None is ever dropped. Their
-/// number is bounded because the client acquires nothing while too many cannot be released.
-#[derive(Debug, Default)]
-pub(crate) struct ReconcileQueue {
-    leases: Mutex<VecDeque<Arc<Lease>>>,
-    pushed: Notify,
-    /// How many releases have failed and are retried.
-    failed: AtomicUsize,
-    closed: AtomicBool,
-    hurry: AtomicBool,
-}
-
-impl ReconcileQueue {
-    pub(crate) fn push(&self, lease: Arc<Lease>) {
-        self.leases.lock().push_back(lease);
-        // After the push, and kept as a permit if the task is not waiting: a lease that arrives between
-        // the task's last read of the queue and its wait would otherwise stay until the next push.
-        self.pushed.notify_one();
-    }
-
-    /// Fails while too many releases have failed.
-    pub(crate) fn check_failed(&self) -> Result<(), Unavailable> {
-        if self.failed.load(Ordering::Relaxed) < MOST_FAILED {
-            return Ok(());
-        }
-        let why =
-            format!("{MOST_FAILED} releases are not answered and are retried: nothing was sent");
-        Err(Unavailable::unsent(why).silence())
-    }
-
-    /// Lets the task end when it has nothing left to do.
-    pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::Release);
-        self.pushed.notify_one();
-    }
-
-    /// The client is shut down: nothing is tried for longer than its lease.
-    pub(crate) fn hurry(&self) {
-        self.hurry.store(true, Ordering::Release);
-    }
-
-    fn in_a_hurry(&self) -> bool {
-        self.hurry.load(Ordering::Acquire)
-    }
-
-    fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
-    }
-
-    fn pop(&self) -> Option<Arc<Lease>> {
-        self.leases.lock().pop_front()
-    }
-}
 
 /// The releaser: one per client.
 pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
@@ -154,52 +91,6 @@ where
     })
     .await;
     failed
-}
-
-/// A release in flight. If the task panics or is dropped, the lease returns to the queue: otherwise
-/// it would stay in the store until it expires.
-pub(super) struct PendingRelease {
-    queue: Arc<ReconcileQueue>,
-    lease: Option<Arc<Lease>>,
-    retry: Backoff,
-}
-
-impl PendingRelease {
-    fn new(queue: &Arc<ReconcileQueue>, lease: Arc<Lease>) -> Self {
-        Self { queue: Arc::clone(queue), lease: Some(lease), retry: Backoff::new(FIRST_RETRY) }
-    }
-
-    pub(super) fn lease(&self) -> Option<&Arc<Lease>> {
-        self.lease.as_ref()
-    }
-
-    /// The store did not answer the command that was sent at `sent`. Returns whether nothing of the
-    /// lease can be left in the store by now.
-    pub(super) fn failed(&self, lease: &Lease, why: Unavailable, sent: LeaseInstant) -> bool {
-        if why.is_silent() {
-            lease.client.open_breaker(&lease.key, sent);
-        }
-        let is_over = {
-            let mut state = lease.state();
-            state.last_failure = Some(Box::new(why));
-            state.write_off(LeaseInstant::now(), self.queue.in_a_hurry())
-        };
-        lease.announce();
-        is_over
-    }
-
-    async fn rest(mut self) -> Self {
-        tokio::time::sleep(self.retry.next(MAX_BACKOFF)).await;
-        self
-    }
-}
-
-impl Drop for PendingRelease {
-    fn drop(&mut self) {
-        if let Some(lease) = self.lease.take() {
-            self.queue.push(lease);
-        }
-    }
 }
 
 /// Sends commands until none is left to send; requeues the lease when the store does not answer.
@@ -265,7 +156,7 @@ impl LeaseInner {
     }
 
     /// Whether nothing can be left in the store; then it is written off.
-    fn write_off(&mut self, now: LeaseInstant, hurry: bool) -> bool {
+    pub(super) fn write_off(&mut self, now: LeaseInstant, hurry: bool) -> bool {
         let end = if hurry { self.stored_until } else { self.stored_until.after(RELEASE_GRACE) };
         if !self.desired().none() || now < end {
             return false;
@@ -353,6 +244,7 @@ impl ReconcileStep {
 mod tests {
     use super::*;
     use crate::client::LockClient;
+    use crate::hold::reconcile_queue::FIRST_RETRY;
 
     #[tokio::test(start_paused = true)]
     async fn a_lease_is_written_off_at_its_end_or_after_the_grace() {

@@ -5,7 +5,7 @@ use std::{future::ready, time::Duration};
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{
-    lock::{KeyEntry, Lock},
+    lock::Lock,
     rules::StepContext,
     store::{Keys, MemoryStore},
     subscribers::WakeChannel,
@@ -23,11 +23,14 @@ use crate::{
     },
     snapshot::LockSnapshot,
     store_admin::StoreAdmin,
-    types::{ClientInfo, ForcedRelease, KeyPage, Kind, LockKey, Mode, StoreError, Unavailable},
+    types::{ForcedRelease, Kind, LockKey, Mode, StoreError, Unavailable},
 };
 
 impl MemoryStore {
-    fn with_keys<'a, T: Send + 'a>(&self, run: impl FnOnce(&mut Keys) -> T) -> StoreFuture<'a, T> {
+    pub(super) fn with_keys<'a, T: Send + 'a>(
+        &self,
+        run: impl FnOnce(&mut Keys) -> T,
+    ) -> StoreFuture<'a, T> {
         let mut keys = self.keys();
         ready(keys.up().map(|()| run(&mut keys)).map_err(StoreError::from)).boxed()
     }
@@ -83,7 +86,7 @@ impl Keys {
         own.map_or(0, |own| own.holds.of(command.mode))
     }
 
-    fn snapshot(&mut self, key: &LockKey) -> LockSnapshot {
+    pub(super) fn snapshot(&mut self, key: &LockKey) -> LockSnapshot {
         let snapshot = self.with(key, None, |entry, context| LockSnapshot {
             token: entry.token,
             ..entry.lock.shape().snapshot(context.now)
@@ -104,7 +107,7 @@ impl Keys {
         self.with(key, None, |entry, context| work(&mut entry.lock, context)).flatten()
     }
 
-    fn force_release(&mut self, key: &LockKey) -> ForcedRelease {
+    pub(super) fn force_release(&mut self, key: &LockKey) -> ForcedRelease {
         let forced = self.with(key, Some(Kind::ReadWrite), |entry, context| {
             let snapshot = entry.lock.shape().snapshot(context.now);
             entry.lock.shape().take_away(context);
@@ -122,7 +125,7 @@ impl Keys {
         forced
     }
 
-    fn request_release(&mut self, key: &LockKey) -> usize {
+    pub(super) fn request_release(&mut self, key: &LockKey) -> usize {
         let requested = self.with(key, None, |entry, context| {
             context.wake(WakeChannel::ReleaseRequest);
             let holders = entry.lock.shape().snapshot(context.now).holders;
@@ -250,53 +253,6 @@ impl LockStore for MemoryStore {
 
     fn admin(&self) -> Option<&dyn StoreAdmin> {
         Some(self)
-    }
-}
-
-impl StoreAdmin for MemoryStore {
-    fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        self.with_keys(|keys| Some(keys.snapshot(&key)))
-    }
-
-    fn list(
-        &self,
-        prefix: String,
-        after: Option<String>,
-        limit: usize,
-    ) -> StoreFuture<'_, KeyPage> {
-        self.with_keys(|keys| {
-            let mut held = keys.begin_with(&prefix);
-            held.retain(|key| {
-                let snapshot = keys.snapshot(key);
-                after.as_deref().is_none_or(|after| key.as_str() > after)
-                    && !snapshot.holders.is_empty()
-            });
-            KeyPage::cut(held, limit)
-        })
-    }
-
-    fn work(&self, owners: Vec<String>) -> StoreFuture<'_, Vec<Option<String>>> {
-        self.with_keys(|keys| owners.iter().map(|owner| keys.work.get(owner).cloned()).collect())
-    }
-
-    fn client_names(&self, clients: Vec<String>) -> StoreFuture<'_, Vec<Option<ClientInfo>>> {
-        self.with_keys(|_| vec![None; clients.len()])
-    }
-
-    fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
-        self.with_keys(|keys| Some(keys.force_release(&key)))
-    }
-
-    fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
-        self.with_keys(|keys| Some(u32::try_from(keys.request_release(&key)).unwrap_or(u32::MAX)))
-    }
-
-    fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {
-        self.with_keys(|keys| {
-            let is_requested =
-                |entry: &mut KeyEntry| entry.release_requests.contains(&holder.owner.to_string());
-            keys.with(&holder.key, None, |entry, _| is_requested(entry)).unwrap_or(false)
-        })
     }
 }
 

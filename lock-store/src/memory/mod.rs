@@ -14,6 +14,7 @@ mod read_write;
 mod rules;
 mod semaphore;
 mod store;
+mod store_admin;
 mod subscribers;
 mod waiters;
 

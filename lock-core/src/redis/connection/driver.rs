@@ -15,7 +15,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::transport::Queue;
+use super::queue::Queue;
 use crate::redis::{connect::Stream, protocol::ReplyReader};
 
 /// The capacity that is kept for the next write.

@@ -3,24 +3,22 @@
 use std::{borrow::Cow, time::Duration};
 
 use lock_store::{
-    AcquireCommand, ClientId, ConvertCommand, FencingToken, Holder, Kind, LeaveCommand, LockKey,
-    Mode, OwnerId, ReleaseCommand, RenewCommand, TransferCommand, WakeTopic,
+    AcquireCommand, ClientId, ConvertCommand, Kind, LeaveCommand, LockKey, Mode, OwnerId,
+    ReleaseCommand,
 };
-use redis::Script;
 
 use super::{
     free::{Counter, FreeValue},
     key_names, scripts,
 };
 use crate::redis::protocol::{
-    Decimal, LockScript, NamePattern, Packed, REQUEST_TTL, SLOTS, ScriptCall, WAKE_NUMBERS, Wire,
-    counter_name, slot_of, taken_channel,
+    Decimal, Packed, SLOTS, ScriptCall, WAKE_NUMBERS, Wire, counter_name, slot_of,
 };
 
 #[derive(Debug)]
 pub(crate) struct NativeWire {
-    prefix: String,
-    client: ClientId,
+    pub(super) prefix: String,
+    pub(super) client: ClientId,
     /// Other libraries take these locks too.
     pub(crate) beside_set_nx: bool,
     /// One, or in a cluster one for each slot.
@@ -43,20 +41,20 @@ impl NativeWire {
     }
 
     /// Adds all names of a lock.
-    fn locked(&self, call: ScriptCall, key: &LockKey) -> ScriptCall {
+    pub(super) fn locked(&self, call: ScriptCall, key: &LockKey) -> ScriptCall {
         whole(call, &self.lock_name(key))
     }
 
     /// Adds all names of a lock and the name of its counter. Also returns the greatest token that
     /// this client knows.
-    fn counted(&self, call: ScriptCall, key: &LockKey) -> (ScriptCall, u64) {
+    pub(super) fn counted(&self, call: ScriptCall, key: &LockKey) -> (ScriptCall, u64) {
         let lock = self.lock_name(key);
         let slot = self.slot(&lock);
         let call = whole(call, &lock).key(&*self.counter_name(slot.unwrap_or(0)));
         (call, self.counter(slot.unwrap_or(0)).known())
     }
 
-    fn slot(&self, lock: &str) -> Option<u16> {
+    pub(super) fn slot(&self, lock: &str) -> Option<u16> {
         (self.counters.len() > 1).then(|| slot_of(lock.as_bytes()))
     }
 
@@ -68,7 +66,7 @@ impl NativeWire {
         self.slot(&self.lock_name(key)).unwrap_or(0)
     }
 
-    fn counter_name(&self, slot: u16) -> Cow<'_, str> {
+    pub(super) fn counter_name(&self, slot: u16) -> Cow<'_, str> {
         match &self.single_counter {
             Some(name) => Cow::Borrowed(name),
             None => Cow::Owned(counter_name(&self.prefix, Some(slot))),
@@ -149,7 +147,7 @@ impl NativeWire {
 
     /// An owner as Redis has it: the id of its client comes first, so that only this client
     /// receives a waiter's message.
-    fn owner(&self, owner: &OwnerId) -> String {
+    pub(super) fn owner(&self, owner: &OwnerId) -> String {
         match owner.client() {
             Some(_) => owner.to_string(),
             None => format!("{}:{owner}", self.client.as_str()),
@@ -170,7 +168,7 @@ impl NativeWire {
         FreeValue { kind: letter(kind), mode, owner, number }
     }
 
-    fn acquired(&self, call: ScriptCall, command: &AcquireCommand) -> ScriptCall {
+    pub(super) fn acquired(&self, call: ScriptCall, command: &AcquireCommand) -> ScriptCall {
         let (call, known) = self.counted(call, &command.key);
         call.arg(self.owner(&command.owner))
             .arg(letter(command.kind))
@@ -189,7 +187,7 @@ impl NativeWire {
             .flag(self.beside_set_nx)
     }
 
-    fn convert(&self, command: &ConvertCommand, to: Mode) -> ScriptCall {
+    pub(super) fn convert(&self, command: &ConvertCommand, to: Mode) -> ScriptCall {
         let (call, known) = self.counted(ScriptCall::new(&scripts::CONVERT), &command.holder.key);
         call.arg(self.owner(&command.holder.owner))
             .arg(letter(command.holder.kind))
@@ -201,139 +199,8 @@ impl NativeWire {
     }
 }
 
-impl Wire for NativeWire {
-    fn prefix(&self) -> &str {
-        &self.prefix
-    }
-
-    fn lock_name(&self, key: &LockKey) -> String {
-        key_names::lock(&self.prefix, key)
-    }
-
-    fn key_of(&self, name: &str) -> Option<LockKey> {
-        key_names::key_of(&self.prefix, name)
-    }
-
-    fn scripts(&self, sharded: bool) -> Vec<&'static Script> {
-        if sharded { scripts::all_sharded() } else { scripts::all() }
-    }
-
-    fn missing_rights(&self) -> &'static LockScript {
-        &scripts::MISSING_RIGHTS
-    }
-
-    fn listed_commands(&self) -> &'static str {
-        include_str!("scripts/lib/commands.lua")
-    }
-
-    fn key_patterns(&self) -> Vec<NamePattern> {
-        key_names::key_patterns(&self.prefix)
-    }
-
-    fn channel_patterns(&self) -> Vec<NamePattern> {
-        key_names::channel_patterns(&self.prefix)
-    }
-
-    fn probe(&self) -> ScriptCall {
-        let lock = format!("{}probe", self.prefix);
-        let counter = self.counter_name(self.slot(&lock).unwrap_or(0));
-        whole(ScriptCall::new(&scripts::INSPECT), &lock).key(&*counter)
-    }
-
-    fn acquire(&self, command: &AcquireCommand) -> ScriptCall {
-        self.acquired(ScriptCall::new(&scripts::ACQUIRE), command)
-    }
-
-    fn acquire_all(&self, commands: &[AcquireCommand]) -> ScriptCall {
-        let call = ScriptCall::new(&scripts::ACQUIRE_ALL);
-        commands.iter().fold(call, |call, command| self.acquired(call, command))
-    }
-
-    fn granted(&self, key: &LockKey, token: FencingToken, more: u32) {
-        self.counter(self.slot_of(key)).granted(token, more);
-    }
-
-    fn release(&self, command: &ReleaseCommand) -> ScriptCall {
-        self.release_all(std::iter::once(command))
-    }
-
-    fn leave(&self, command: &LeaveCommand) -> Option<ScriptCall> {
-        Some(self.leave_line(command))
-    }
-
-    fn renew(&self, mode: Mode, commands: &[RenewCommand]) -> ScriptCall {
-        commands.iter().fold(ScriptCall::new(&scripts::RENEW), |call, command| {
-            call.key(self.lock_name(&command.holder.key))
-                .arg(self.owner(&command.holder.owner))
-                .arg(letter(command.holder.kind))
-                .arg(mode.as_str())
-                .ms(command.lease)
-        })
-    }
-
-    fn upgrade(&self, command: &ConvertCommand) -> ScriptCall {
-        self.convert(command, Mode::Write)
-    }
-
-    fn downgrade(&self, command: &ConvertCommand) -> ScriptCall {
-        self.convert(command, Mode::Read)
-    }
-
-    fn transfer(&self, command: &TransferCommand) -> ScriptCall {
-        let Holder { kind, key, owner } = &command.holder;
-        self.locked(ScriptCall::new(&scripts::TRANSFER), key)
-            .arg(self.owner(owner))
-            .arg(letter(*kind))
-            .arg(command.mode.as_str())
-            .arg(self.owner(&command.to))
-    }
-
-    fn free_permits(&self, key: &LockKey, _permits: u32) -> ScriptCall {
-        self.locked(ScriptCall::new(&scripts::COUNT_PERMITS), key)
-    }
-
-    fn channel(&self, topic: WakeTopic) -> (String, Option<u8>) {
-        match topic {
-            WakeTopic::ReleaseRequest(key) => {
-                (key_names::release_request(&self.lock_name(&key)), None)
-            }
-            WakeTopic::Taken(client) => (taken_channel(&self.prefix, &client), None),
-            WakeTopic::Turn(holder) => {
-                let channel = key_names::wake(&self.lock_name(&holder.key), self.client.as_str());
-                (channel, wake_number(&self.owner(&holder.owner)))
-            }
-        }
-    }
-
-    fn inspect(&self, key: &LockKey, lists_waiters: bool) -> ScriptCall {
-        let call = self.counted(ScriptCall::new(&scripts::INSPECT), key).0;
-        call.flag(self.beside_set_nx).flag(lists_waiters)
-    }
-
-    fn force_release(&self, key: &LockKey) -> ScriptCall {
-        let (call, known) = self.counted(ScriptCall::new(&scripts::FORCE_RELEASE), key);
-        // The second time it would take the lock from the next holder.
-        call.number(known).flag(self.beside_set_nx).non_idempotent()
-    }
-
-    fn request_release(&self, key: &LockKey) -> ScriptCall {
-        let asked = key_names::release_request(&self.lock_name(key));
-        // The second time it would send the request to the next holder.
-        self.locked(ScriptCall::new(&scripts::REQUEST_RELEASE), key)
-            .key(asked)
-            .ms(REQUEST_TTL)
-            .non_idempotent()
-    }
-
-    fn release_requested(&self, holder: &Holder) -> ScriptCall {
-        ScriptCall::new(&scripts::RELEASE_REQUESTED)
-            .key(key_names::release_request(&self.lock_name(&holder.key)))
-            .arg(self.owner(&holder.owner))
-    }
-}
-
 /// Adds all names of a lock: see `lib/value`.
-fn whole(call: ScriptCall, lock: &str) -> ScriptCall {
+pub(super) fn whole(call: ScriptCall, lock: &str) -> ScriptCall {
     key_names::beside_lock(lock).into_iter().fold(call.key(lock), ScriptCall::key)
 }
 
@@ -343,7 +210,7 @@ fn whole_ms(span: Duration) -> u64 {
 }
 
 /// The letter of a kind in a lock's value.
-fn letter(kind: Kind) -> &'static str {
+pub(super) fn letter(kind: Kind) -> &'static str {
     match kind {
         Kind::ReadWrite => "r",
         Kind::FairReadWrite => "q",
@@ -356,13 +223,15 @@ fn letter(kind: Kind) -> &'static str {
 }
 
 /// The number in a message for this waiter: see `lib/line`.
-fn wake_number(owner: &str) -> Option<u8> {
+pub(super) fn wake_number(owner: &str) -> Option<u8> {
     let [.., tens, ones] = owner.as_bytes() else { return None };
     u8::try_from((10 * u32::from(*tens) + u32::from(*ones)) % WAKE_NUMBERS).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use lock_store::FencingToken;
+
     use super::*;
 
     #[test]

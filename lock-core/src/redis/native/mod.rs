@@ -4,6 +4,7 @@ mod encode;
 mod free;
 mod key_names;
 mod scripts;
+mod wire;
 mod writer;
 #[cfg(test)]
 mod writer_tests;

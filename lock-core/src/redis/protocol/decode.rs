@@ -3,8 +3,8 @@
 use std::{fmt, time::Duration};
 
 use lock_store::{
-    Acquired, AcquiredAll, Downgraded, FencingToken, ForcedRelease, HolderSnapshot, Holds,
-    LockSnapshot, Mode, Released, Renewal, Transferred, Unavailable, Upgraded, WaiterSnapshot,
+    Acquired, AcquiredAll, Downgraded, FencingToken, Mode, Released, Renewal, Transferred,
+    Unavailable, Upgraded,
 };
 use redis::Value;
 
@@ -190,70 +190,7 @@ impl Reply {
         }
     }
 
-    pub(crate) fn snapshot(&self) -> Result<Option<LockSnapshot>, Unavailable> {
-        match self.status()? {
-            "STATE" => {}
-            "WRONG_KIND" => return Ok(None),
-            _ => return Err(self.strange()),
-        }
-        let holders = self.list(8).map(|holder| {
-            let count = |at| holder.number(at).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-            let holds = Holds { read: count(1), write: count(2) };
-            HolderSnapshot::new(holder.text(0).unwrap_or_default(), holds, holder.span(3))
-        });
-        let waiters = self.list(9).map(|waiter| {
-            let mode = waiter.mode(1).unwrap_or(Mode::Write);
-            WaiterSnapshot::new(waiter.text(0).unwrap_or_default(), mode)
-        });
-        let holders: Vec<_> = holders.collect();
-        let is_semaphore = self.text(2) == Some("semaphore");
-        // The holder of a permit holds it alone, which the script does not report as a mode.
-        let permit = (is_semaphore && !holders.is_empty()).then_some(Mode::Write);
-        let mut snapshot = LockSnapshot::default();
-        snapshot.kind = match self.text(2).unwrap_or_default() {
-            "" => None,
-            name => Some(name.parse().map_err(|_| self.strange())?),
-        };
-        snapshot.mode = self.mode(3).or(permit);
-        snapshot.remaining = self.span(4);
-        snapshot.free_permits = self.number(5).filter(|_| is_semaphore);
-        snapshot.token = self.token(6)?;
-        snapshot.complete = self.number(7) == Some(1);
-        (snapshot.holders, snapshot.waiters) = (holders, waiters.collect());
-        Ok(Some(snapshot))
-    }
-
-    pub(crate) fn forced(&self) -> Result<Option<ForcedRelease>, Unavailable> {
-        match self.status()? {
-            status @ ("FREED" | "GONE") => {
-                Ok(Some(ForcedRelease::new(status == "FREED", self.token(2)?)))
-            }
-            "WRONG_KIND" => Ok(None),
-            _ => Err(self.strange()),
-        }
-    }
-
-    /// The number of holders that were requested to release.
-    pub(crate) fn requested(&self) -> Result<Option<u32>, Unavailable> {
-        let number = self.number(2).and_then(|number| u32::try_from(number).ok());
-        match (self.status()?, number) {
-            ("ASKED", Some(number)) => Ok(Some(number)),
-            ("WRONG_KIND", _) => Ok(None),
-            _ => Err(self.strange()),
-        }
-    }
-
-    /// How many permits are free for a client that counts `permits` in total.
-    pub(crate) fn free_permits(&self, permits: u32) -> Result<Option<i64>, Unavailable> {
-        match (self.status()?, self.number(2)) {
-            ("RESIZED", Some(free)) => Ok(Some(free)),
-            ("COUNTED", Some(in_use)) => Ok(Some(i64::from(permits).saturating_sub(in_use))),
-            ("WRONG_KIND", _) => Ok(None),
-            _ => Err(self.strange()),
-        }
-    }
-
-    fn list(&self, at: usize) -> impl Iterator<Item = Reply> + '_ {
+    pub(super) fn list(&self, at: usize) -> impl Iterator<Item = Reply> + '_ {
         let items = match self.parts().get(at) {
             Some(Value::Array(items)) => items.as_slice(),
             _ => &[],
@@ -261,7 +198,7 @@ impl Reply {
         items.iter().cloned().map(Reply::new)
     }
 
-    fn mode(&self, at: usize) -> Option<Mode> {
+    pub(super) fn mode(&self, at: usize) -> Option<Mode> {
         match self.text(at) {
             Some("read") => Some(Mode::Read),
             Some("write") => Some(Mode::Write),
@@ -269,7 +206,7 @@ impl Reply {
         }
     }
 
-    fn status(&self) -> Result<&str, Unavailable> {
+    pub(super) fn status(&self) -> Result<&str, Unavailable> {
         self.text(0).ok_or_else(|| self.strange())
     }
 
@@ -282,7 +219,7 @@ impl Reply {
     }
 
     /// `None` where there is none: of a re-entry, and of a permit.
-    fn token(&self, at: usize) -> Result<Option<FencingToken>, Unavailable> {
+    pub(super) fn token(&self, at: usize) -> Result<Option<FencingToken>, Unavailable> {
         let Some(text) = self.text(at).filter(|text| !text.is_empty()) else { return Ok(None) };
         match text.parse() {
             Ok(token) if token <= MOST_TOKEN => Ok(Some(FencingToken::new(token))),
@@ -295,12 +232,12 @@ impl Reply {
     }
 
     /// A number of milliseconds; negative for no limit.
-    fn span(&self, at: usize) -> Option<Duration> {
+    pub(super) fn span(&self, at: usize) -> Option<Duration> {
         let span = self.number(at).and_then(|ms| u64::try_from(ms).ok());
         span.map(|ms| Duration::from_millis(ms).min(MOST_SPAN))
     }
 
-    fn text(&self, at: usize) -> Option<&str> {
+    pub(super) fn text(&self, at: usize) -> Option<&str> {
         let bytes = match self {
             Self::Text(text) => word(text, at)?,
             Self::List(parts) => match parts.get(at)? {
@@ -311,7 +248,7 @@ impl Reply {
         std::str::from_utf8(bytes).ok()
     }
 
-    fn number(&self, at: usize) -> Option<i64> {
+    pub(super) fn number(&self, at: usize) -> Option<i64> {
         match self {
             Self::Text(_) => self.text(at)?.parse().ok(),
             Self::List(parts) => match parts.get(at)? {
@@ -321,7 +258,7 @@ impl Reply {
         }
     }
 
-    fn strange(&self) -> Unavailable {
+    pub(super) fn strange(&self) -> Unavailable {
         let text = format!("{self:?}");
         Unavailable::unsent(format!("BUG: a lock script answered {}", beginning(&text)))
     }

@@ -2,6 +2,7 @@
 
 mod counter_name;
 pub(crate) mod decode;
+mod decode_admin;
 mod name_pattern;
 mod packed;
 mod reply_reader;

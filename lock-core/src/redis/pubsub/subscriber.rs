@@ -9,7 +9,6 @@
 
 use std::{
     collections::HashSet,
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -17,15 +16,16 @@ use std::{
     time::Duration,
 };
 
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream::StreamExt;
 use lock_store::runtime::Backoff;
 use redis::{PushInfo, PushKind, RedisError, Value};
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
+use super::channel_filter::ChannelFilter;
 use super::registry::{Channels, SubscriberId};
 use crate::redis::{
-    connect::{ConnectError, Endpoint, ErrorClass, Server, classify},
+    connect::{ConnectError, ErrorClass, Server, classify},
     connection::{Transport, push_channel},
     discovery::Discovery,
     protocol::{Packed, reason, woken_by},
@@ -50,51 +50,6 @@ pub(crate) struct Subscriber {
     closed: CancellationToken,
     /// The log already reports that subscribing is refused.
     warned: AtomicBool,
-}
-
-/// Which channels a connection subscribes to.
-#[derive(Debug)]
-pub(crate) enum ChannelFilter {
-    All,
-    /// The shard channels of the slots that one node of a cluster owns.
-    Slots(Box<dyn SlotOwner>),
-}
-
-/// A node of a cluster, as seen by its subscriber.
-pub(crate) trait SlotOwner: fmt::Debug + Send + Sync {
-    fn owns(&self, slot: u16) -> bool;
-
-    /// An item whenever slots may have changed their owner.
-    fn changes(&self) -> BoxStream<'static, ()>;
-
-    /// The node has answered that a slot belongs to another node now.
-    fn moved(&self, slot: u16, to: Option<Endpoint>);
-
-    /// The node has ended a subscription: it may have given the slot away.
-    fn suspect(&self);
-}
-
-impl ChannelFilter {
-    fn has(&self, slot: u16) -> bool {
-        match self {
-            Self::All => true,
-            Self::Slots(owner) => owner.owns(slot),
-        }
-    }
-
-    fn verbs(&self) -> [&'static str; 2] {
-        match self {
-            Self::All => ["SUBSCRIBE", "UNSUBSCRIBE"],
-            Self::Slots(_) => ["SSUBSCRIBE", "SUNSUBSCRIBE"],
-        }
-    }
-
-    fn changes(&self) -> BoxStream<'static, ()> {
-        match self {
-            Self::All => stream::pending().boxed(),
-            Self::Slots(owner) => owner.changes(),
-        }
-    }
 }
 
 /// The outcome of an attempt to subscribe.
@@ -347,10 +302,16 @@ async fn answers(server: &Server, connection: &Transport) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::stream::{self, BoxStream, StreamExt};
+
     use super::*;
     use crate::redis::{
-        connect::fake_server::{FakeServer, server_at, server_error},
+        connect::{
+            Endpoint,
+            fake_server::{FakeServer, server_at, server_error},
+        },
         discovery::Fixed,
+        pubsub::SlotOwner,
     };
 
     #[tokio::test(start_paused = true)]
