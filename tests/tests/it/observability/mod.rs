@@ -11,3 +11,4 @@ mod observed_service;
 mod otlp;
 mod promql;
 mod scrape;
+mod shadow_log;
