@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    commands::{advise, check, explain, graph, inspect, list, permits, release, schema, watch},
+    commands::{check, explain, graph, inspect, list, permits, release, schema, watch},
     outcome::CommandResult,
 };
 
@@ -13,10 +13,10 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done: the files are valid, a rule matches, the list is complete, the lock was found, it
      was taken away, or its holders were asked to release it
-  1  wrong: a policy file or a file of --metrics has errors, the list is incomplete, or the key
-     holds something that is not a lock
+  1  wrong: a policy file has errors, the list is incomplete, or the key holds something that is
+     not a lock
   2  usage: these arguments cannot be used; nothing was done
-  3  nothing there: no rule matches, no rule has enough observations (`advise`), no lock is listed, the lock has no holder (for `inspect`:
+  3  nothing there: no rule matches, no lock is listed, the lock has no holder (for `inspect`:
      and no waiter, and is not a semaphore), none waits (`graph`)
   4  the store cannot be reached, does not answer, or refuses
   5  the output could not be written; the command may have been executed
@@ -41,7 +41,6 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Check(check::Args),
     Explain(explain::Args),
-    Advise(advise::Args),
     Schema(schema::Args),
     List(list::Args),
     Inspect(inspect::Args),
@@ -56,7 +55,6 @@ impl Command {
         match self {
             Command::Check(args) => args.run(),
             Command::Explain(args) => args.run(),
-            Command::Advise(args) => args.run(),
             Command::Schema(args) => args.run(),
             Command::List(args) => args.run(),
             Command::Inspect(args) => args.run(),

@@ -3,7 +3,6 @@
 //! Install it with `cargo install lockctl`; `lockctl --help` lists the commands and the exit codes,
 //! `lockctl COMMAND --help` the fields of what `--json` prints.
 
-mod advice;
 mod args;
 mod commands;
 mod live;

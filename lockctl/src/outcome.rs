@@ -1,10 +1,7 @@
 //! The result of a command.
 
 use lock_policy::PolicyErrors;
-use lockctl::observed::ObservedError;
 use serde_json::{Value, json};
-
-use crate::visible::visible;
 
 /// The exit code of the process. The help text has the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,25 +74,6 @@ impl CommandError {
             error["errors"] = errors.clone();
         }
         json!({ "error": error })
-    }
-}
-
-impl From<ObservedError> for CommandError {
-    fn from(error: ObservedError) -> Self {
-        let ObservedError::File { file, line, message, help } = error else {
-            return Self::usage(
-                "--metrics takes one scrape, an earlier and a later one, or shadow logs; give one \
-                 kind",
-            );
-        };
-        let shown = visible(&file);
-        let place = if line == 0 { shown } else { format!("{shown}:{line}") };
-        let errors = json!([{
-            "file": file, "line": line, "column": usize::from(line > 0), "message": message,
-            "help": help, "related": [],
-        }]);
-        let message = format!("{place}: error: {message}\n  = help: {help}");
-        Self { exit: Exit::Wrong, kind: "file", message, errors: Some(errors) }
     }
 }
 

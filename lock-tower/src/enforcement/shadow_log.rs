@@ -1,5 +1,5 @@
-//! The shadow log: one line for each request of a lock in shadow mode, from which `lockctl advise`
-//! works out what the lock would cost under other settings.
+//! The shadow log: one line for each request of a lock in shadow mode. docs/shadow-mode.md reads from
+//! it what the lock would cost.
 //!
 //! It is the target `lock_tower::shadow` at the level `debug`. Its lines have hashes of the keys,
 //! never the keys, and of paths.

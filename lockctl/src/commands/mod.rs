@@ -1,6 +1,5 @@
 //! One file per command: its arguments, its work, and its output.
 
-pub(crate) mod advise;
 pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod graph;

@@ -10,7 +10,6 @@ use bolero as _;
 
 mod deadline_header;
 mod keys;
-mod observations;
 mod policy_file;
 mod redis_replies;
 mod redis_urls;
@@ -21,7 +20,6 @@ mod work_records;
 
 pub use deadline_header::deadline_header;
 pub use keys::keys;
-pub use observations::observations;
 pub use policy_file::policy_file;
 pub use redis_replies::{redis_pushes, redis_replies, redis_streams};
 pub use redis_urls::redis_urls;

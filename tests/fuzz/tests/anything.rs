@@ -35,7 +35,6 @@ macro_rules! targets {
 targets! {
     deadline_header
     keys
-    observations
     policy_file
     redis_pushes
     redis_replies

@@ -7,10 +7,7 @@ use std::{
 
 use lock_tests::{LIMIT, RedisServer, bounded, workspace_binary};
 
-use crate::lockctl::{
-    advise::tens,
-    program::{Run, service, until},
-};
+use crate::lockctl::program::{Run, service, until};
 
 const DOCS: &str = include_str!("../../../../docs/lockctl.md");
 
@@ -50,7 +47,6 @@ async fn every_example_prints_what_is_shown() {
     let directory = tempfile::tempdir().unwrap();
     let file = format!("{}\n", blocks("toml").next().unwrap());
     std::fs::write(directory.path().join("locks.toml"), file).unwrap();
-    std::fs::write(directory.path().join("shadow.log"), tens(10_000, 500)).unwrap();
     let program = workspace_binary("lockctl").await;
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
     let mut shown = 0;

@@ -44,7 +44,6 @@ async fn arguments_are_shown_without_their_effect() {
         &["check", &lines],
         &["explain", &good, "PUT", &format!("/{lines}")],
         &["explain", &lines, "PUT", "/"],
-        &["advise", &good, "--metrics", &lines],
         &["list", "--limit", &lines],
         &["list", &format!("--limit={lines}")],
         &["list", "--url", &format!("redis://{lines}")],

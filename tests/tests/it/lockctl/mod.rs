@@ -1,6 +1,5 @@
 //! The command line, run as operators run it: files, and locks that are really held.
 
-mod advise;
 mod connecting;
 mod docs;
 mod files;

@@ -17,9 +17,6 @@ async fn wrong_arguments_are_reported_in_both_outputs() {
         (&["explain", "f", "GET", "orders"], "begins with `/`"),
         (&["explain", "f", "GET", "/", "-H", "host"], "write it as 'name: value'"),
         (&["explain", "f", "GET", "/", "-H", "a b: c"], "not a valid header name"),
-        (&["advise", "f"], "--metrics"),
-        (&["advise", "f", "--metrics", "m", "--refused", "0"], "a number from 0.001 to 50"),
-        (&["advise", "f", "--metrics", "m", "--seconds", "0"], "a number of seconds above 0"),
         (&["list", "--limit", "0"], "--limit"),
         (&["list", "--prefix", "a:", "--redisson"], "cannot be used with"),
         (&["list", "--redisson", "--url", "zookeeper://127.0.0.1:1"], "is for locks in Redis"),
@@ -46,7 +43,7 @@ async fn wrong_arguments_are_reported_in_both_outputs() {
 async fn help_and_version_are_no_errors() {
     let version = run(&["--version"]).await;
     assert!(version.code == 0 && version.out.starts_with("lockctl "), "{version:?}");
-    for command in ["check", "explain", "advise", "schema", "list", "inspect", "release"] {
+    for command in ["check", "explain", "schema", "list", "inspect", "release"] {
         let help = run(&[command, "--help"]).await;
         assert_eq!((help.code, help.err.as_str()), (0, ""));
         assert!(help.out.contains(&format!("Usage: lockctl {command}")), "{help:?}");
