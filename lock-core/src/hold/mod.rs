@@ -4,6 +4,8 @@
 //! Guards of one scope share a hold (re-entry). Readers of one process have separate holds on one
 //! lease ([`shared_read`]). A lease whose last hold has ended may be passed to the next waiter's
 //! hold ([`local_handoff`]). A hold ends once and for all: its lease may have others by then.
+//!
+//! One file: the ways in which a hold ends must agree with each other under its lock.
 
 mod circuit_breaker;
 mod client_inner;

@@ -1,4 +1,6 @@
 //! Sends requests: over which connection, how often, and for how long.
+//!
+//! One file: a reply decides whether, where and when a request is sent again, in one loop.
 
 use std::{
     fmt,

@@ -1,6 +1,8 @@
 //! The locks in one Redis, as a [`LockStore`]. On Redisson's wire each command is one script call.
 //! On the native wire a first attempt at a free lock is a plain try, and releases go through the
 //! writer.
+//!
+//! One file: it is one trait, of which each method is a few lines.
 
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 

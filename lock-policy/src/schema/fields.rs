@@ -1,5 +1,7 @@
 //! Every field of a policy file, defined once: the reader, the suggestions, the schema and the
 //! documentation use these tables.
+//!
+//! One file: it is one table, read from top to bottom.
 
 use std::time::Duration;
 

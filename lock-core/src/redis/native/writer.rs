@@ -6,6 +6,8 @@
 //! and the try would take a lock that has no holder, for a whole lease. The try may still be in the
 //! queue after its caller has gone. So an undo passes the queue only while no try is in it. The
 //! task sends everything that it takes at one moment over one connection, the tries first.
+//!
+//! One file: which command may be sent beside which is one set of rules, and each is there for another.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,6 @@
 //! Encodes commands for Redisson's wire: the script of each, with its keys and arguments.
+//!
+//! One file: it is one table, of a dozen scripts for each shape of lock.
 
 use std::time::Duration;
 

@@ -77,6 +77,8 @@ fn the_kernel_can_be_read_in_an_evening() {
 fn large_files_are_few_and_say_why() {
     let large: Vec<_> = sources()
         .iter()
+        // Cases, as the tests of other crates are.
+        .filter(|name| *name != "lock-conformance/src")
         .flat_map(|name| files(&root().join(name), "rs"))
         .filter(|path| lines_of(path) > LARGE)
         .collect();
