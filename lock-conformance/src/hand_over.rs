@@ -94,13 +94,13 @@ pub(super) async fn without_handoffs_each_acquisition_goes_to_the_store(world: S
 pub(super) async fn a_request_with_other_options_is_not_handed_off(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let other = LONG * 2;
-    let asks: [fn(&LockClient, Duration) -> lock_core::Acquire; 4] = [
+    let requests: [fn(&LockClient, Duration) -> lock_core::Acquire; 4] = [
         |client, other| client.write("k").lease(other),
         |client, _| client.write("k").renew(false),
         |client, _| client.write("k").max_local_handoffs(0),
         |client, _| client.read("k"),
     ];
-    for ask in asks {
+    for ask in requests {
         let (guard, mut line) = held_with_a_line(&here, Kind::ReadWrite, 1).await;
         let before = owner(&there).await;
         let waiter = tokio::spawn(ask(&here, other).wait(LONG).acquire());

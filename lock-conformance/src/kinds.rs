@@ -149,9 +149,9 @@ pub(super) async fn a_wait_that_is_over_or_abandoned_leaves_nothing(world: Store
     let (here, there) = (world.client().await, world.client().await);
     for kind in world.locks() {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
-        let asked = tokio::time::Instant::now();
+        let requested = tokio::time::Instant::now();
         let over = written(&there, kind, "k").wait(world.short() / 3).acquire().await;
-        assert!(busy(over) && asked.elapsed() >= world.short() / 3, "{kind}");
+        assert!(busy(over) && requested.elapsed() >= world.short() / 3, "{kind}");
         let abandoned = tokio::spawn(written(&there, kind, "k").wait(LONG).acquire());
         eventually("it waits", LIMIT, async || there.health().await.holds > 0).await;
         abandoned.abort();
@@ -186,17 +186,17 @@ pub(super) async fn shapes_refuse_each_other(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
     let ask = |client: &LockClient, kind, key: &str| -> Acquire { written(client, kind, key) };
     for held in SHAPES {
-        for asked in SHAPES {
-            let key = format!("{held}:{asked}");
+        for requested in SHAPES {
+            let key = format!("{held}:{requested}");
             let guard = ask(&here, held, &key).acquire().await.unwrap();
-            let refused = ask(&there, asked, &key).wait(world.short() / 3).acquire().await;
-            if world.is_same_shape(held, asked) {
-                assert!(busy(refused), "{asked} on {held}");
+            let refused = ask(&there, requested, &key).wait(world.short() / 3).acquire().await;
+            if world.is_same_shape(held, requested) {
+                assert!(busy(refused), "{requested} on {held}");
             } else {
-                assert!(wrong(refused), "{asked} on {held}");
+                assert!(wrong(refused), "{requested} on {held}");
             }
             guard.release().await.unwrap();
-            ask(&there, asked, &key).acquire().await.unwrap().release().await.unwrap();
+            ask(&there, requested, &key).acquire().await.unwrap().release().await.unwrap();
         }
         let key = format!("{held}:semaphore");
         let guard = ask(&here, held, &key).acquire().await.unwrap();

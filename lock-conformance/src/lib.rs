@@ -71,7 +71,7 @@ use futures_util::{
 };
 
 pub use eventually::{LIMIT, bounded, eventually};
-pub use faulty_store::{CommandKind, ConstantFaults, Delivery, FaultPlan, client as scripted};
+pub use faulty_store::{CommandKind, ConstantFaults, Delivery, FaultPlan, client as faulty};
 pub use fixture::{Feature, Fixture};
 pub use stopwatch::{Stopwatch, beat_on_each_processor, unless_stalled};
 use store_under_test::StoreUnderTest;

@@ -176,12 +176,13 @@ pub(super) async fn a_holder_receives_a_release_request(world: StoreUnderTest) {
         let guard = written(&here, kind, "k").acquire().await.unwrap();
         let nobody_asked = tokio::time::timeout(world.short() / 3, guard.release_requested()).await;
         assert!(nobody_asked.is_err(), "{kind}");
-        let asked = async {
+        let requested = async {
             tokio::task::yield_now().await;
             there.request_release("k").await.unwrap()
         };
-        let ((), asked) = soon(async { tokio::join!(guard.release_requested(), asked) }).await;
-        assert_eq!(asked, 1, "{kind}");
+        let ((), requested) =
+            soon(async { tokio::join!(guard.release_requested(), requested) }).await;
+        assert_eq!(requested, 1, "{kind}");
         assert!(guard.is_held(), "nothing is taken away");
         // A request that is made before it listens counts too.
         soon(guard.release_requested()).await;
@@ -202,8 +203,8 @@ pub(super) async fn a_later_holder_has_no_release_request(world: StoreUnderTest)
     soon(first.release_requested()).await;
     first.release().await.unwrap();
     let second = here.write("k").acquire().await.unwrap();
-    let asked = tokio::time::timeout(world.short(), second.release_requested()).await;
-    assert!(asked.is_err());
+    let requested = tokio::time::timeout(world.short(), second.release_requested()).await;
+    assert!(requested.is_err());
 }
 
 pub(super) async fn locks_are_listed_by_prefix(world: StoreUnderTest) {

@@ -7,8 +7,8 @@ use super::store_under_test::StoreUnderTest;
 
 const MODES: [Mode; 2] = [Mode::Read, Mode::Write];
 
-fn compatible(held: Mode, asked: Mode) -> bool {
-    held == Mode::Read && asked == Mode::Read
+fn compatible(held: Mode, requested: Mode) -> bool {
+    held == Mode::Read && requested == Mode::Read
 }
 
 fn entered(result: &Result<LockGuard, AcquireError>) -> bool {
@@ -21,10 +21,14 @@ fn entered(result: &Result<LockGuard, AcquireError>) -> bool {
 
 async fn exclusion(holder: &LockClient, other: &LockClient) {
     for held in MODES {
-        for asked in MODES {
+        for requested in MODES {
             let guard = holder.lock(held, "k").try_acquire().await.unwrap();
-            let second = other.lock(asked, "k").try_acquire().await;
-            assert_eq!(entered(&second), compatible(held, asked), "{held} held, {asked} requested");
+            let second = other.lock(requested, "k").try_acquire().await;
+            assert_eq!(
+                entered(&second),
+                compatible(held, requested),
+                "{held} held, {requested} requested"
+            );
             guard.release().await.unwrap();
             drop(second);
             other.write("k").acquire().await.unwrap().release().await.unwrap();
@@ -44,11 +48,15 @@ pub(super) async fn within_a_process_without_a_scope(world: StoreUnderTest) {
 pub(super) async fn between_scopes(world: StoreUnderTest) {
     let client = world.client().await;
     for held in MODES {
-        for asked in MODES {
+        for requested in MODES {
             let (one, two) = (client.scope(), client.scope());
             let guard = one.lock(held, "k").try_acquire().await.unwrap();
-            let second = two.lock(asked, "k").try_acquire().await;
-            assert_eq!(entered(&second), compatible(held, asked), "{held} held, {asked} requested");
+            let second = two.lock(requested, "k").try_acquire().await;
+            assert_eq!(
+                entered(&second),
+                compatible(held, requested),
+                "{held} held, {requested} requested"
+            );
             drop((guard, second));
         }
     }
@@ -57,16 +65,16 @@ pub(super) async fn between_scopes(world: StoreUnderTest) {
 pub(super) async fn within_one_scope(world: StoreUnderTest) {
     let client = world.client().await;
     for held in MODES {
-        for asked in MODES {
+        for requested in MODES {
             let scope = client.scope();
             let outer = scope.lock(held, "k").try_acquire().await.unwrap();
-            let inner = scope.lock(asked, "k").try_acquire().await;
-            if held == Mode::Read && asked == Mode::Write {
+            let inner = scope.lock(requested, "k").try_acquire().await;
+            if held == Mode::Read && requested == Mode::Write {
                 // In Redisson this acquisition would wait for its own thread forever.
                 assert!(matches!(inner, Err(AcquireError::ReadHeld { .. })), "{inner:?}");
             } else {
                 let inner = inner.unwrap();
-                assert_eq!((inner.mode(), outer.mode()), (asked, held));
+                assert_eq!((inner.mode(), outer.mode()), (requested, held));
                 assert_eq!(inner.fencing_token(), outer.fencing_token(), "one hold, one token");
                 inner.release().await.unwrap();
             }

@@ -25,8 +25,8 @@ pub(super) async fn bad_leases(world: StoreUnderTest) {
     let client = world.client().await;
     let year = Duration::from_secs(366 * 24 * 60 * 60);
     for lease in [Duration::ZERO, Duration::from_millis(99), year, Duration::MAX] {
-        for asked in [client.write("k").lease(lease), client.write("k").max_hold(lease)] {
-            let refused = asked.acquire().await.unwrap_err();
+        for requested in [client.write("k").lease(lease), client.write("k").max_hold(lease)] {
+            let refused = requested.acquire().await.unwrap_err();
             assert!(matches!(refused, AcquireError::InvalidOptions(_)), "{lease:?}: {refused}");
         }
     }

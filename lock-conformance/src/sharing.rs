@@ -18,7 +18,7 @@ async fn reads(client: &LockClient) -> Vec<u32> {
     store(client).await.holders.iter().map(|holder| holder.reads).collect()
 }
 
-/// A host and its guests.
+/// A leader and its followers.
 async fn together(client: &LockClient, count: usize) -> Vec<LockGuard> {
     let mut readers = Vec::new();
     for _ in 0..count {
@@ -28,14 +28,14 @@ async fn together(client: &LockClient, count: usize) -> Vec<LockGuard> {
 }
 
 async fn is_taken(client: &LockClient) -> bool {
-    let asked = client.write("k").try_acquire().await;
-    matches!(asked, Err(AcquireError::Busy(_)))
+    let requested = client.write("k").try_acquire().await;
+    matches!(requested, Err(AcquireError::Busy(_)))
 }
 
 pub(super) async fn the_store_has_one_holder(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
-    let asks = (0..20).map(|_| here.read("k").acquire());
-    let readers = futures_util::future::try_join_all(asks).await.unwrap();
+    let requests = (0..20).map(|_| here.read("k").acquire());
+    let readers = futures_util::future::try_join_all(requests).await.unwrap();
     assert_eq!(reads(&there).await, [1]);
     assert_eq!(here.health().await.holds, 20);
     let token = readers[0].fencing_token();
@@ -86,15 +86,15 @@ pub(super) async fn no_reader_joins_a_hold_whose_leader_has_gone(world: StoreUnd
 
 pub(super) async fn a_request_with_other_options_is_not_shared(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
-    let host = here.read("k").acquire().await.unwrap();
-    let asks: [fn(Acquire) -> Acquire; 3] =
+    let leader = here.read("k").acquire().await.unwrap();
+    let requests: [fn(Acquire) -> Acquire; 3] =
         [|ask| ask.max_shared_readers(1), |ask| ask.lease(LONG * 2), |ask| ask.renew(false)];
-    for ask in asks {
+    for ask in requests {
         let own = ask(here.read("k")).acquire().await.unwrap();
         assert_eq!(reads(&there).await, [1, 1]);
         own.release().await.unwrap();
     }
-    host.release().await.unwrap();
+    leader.release().await.unwrap();
     let alone = world.client_with(LockClient::builder().max_shared_readers(1)).await;
     let readers = together(&alone, 3).await;
     assert_eq!(reads(&there).await, [1, 1, 1]);
@@ -180,27 +180,27 @@ pub(super) async fn a_follower_that_is_left_can_upgrade(world: StoreUnderTest) {
     let refused = readers[0].upgrade().await;
     assert!(matches!(refused, Err(UpgradeError::NotSole { .. })), "{refused:?}");
     drop(readers.remove(0));
-    let mut guest = readers.remove(0);
-    let read = guest.fencing_token();
+    let mut follower = readers.remove(0);
+    let read = follower.fencing_token();
     let beside = there.read("k").acquire().await.unwrap();
-    let refused = guest.upgrade().await;
+    let refused = follower.upgrade().await;
     assert!(matches!(refused, Err(UpgradeError::NotSole { .. })), "{refused:?}");
-    assert!(guest.is_held() && guest.mode() == Mode::Read);
+    assert!(follower.is_held() && follower.mode() == Mode::Read);
     beside.release().await.unwrap();
-    guest.upgrade().await.unwrap();
-    assert!(guest.fencing_token() > read);
+    follower.upgrade().await.unwrap();
+    assert!(follower.fencing_token() > read);
     let now = store(&there).await;
     assert_eq!((now.mode, now.holders.len()), (Some(Mode::Write), 1));
-    guest.downgrade().await.unwrap();
+    follower.downgrade().await.unwrap();
     there.read("k").acquire().await.unwrap().release().await.unwrap();
-    guest.release().await.unwrap();
+    follower.release().await.unwrap();
     there.write("k").try_acquire().await.unwrap().release().await.unwrap();
     assert_eq!(here.health().await.holds, 0);
 }
 
 pub(super) async fn a_follower_enters_again_on_its_own(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
-    let host = here.read("k").acquire().await.unwrap();
+    let leader = here.read("k").acquire().await.unwrap();
     let scope = here.scope();
     let mut first = scope.read("k").acquire().await.unwrap();
     assert_eq!(reads(&there).await, [1]);
@@ -211,7 +211,7 @@ pub(super) async fn a_follower_enters_again_on_its_own(world: StoreUnderTest) {
     let third = scope.read("k").lease(LONG * 3).acquire().await.unwrap();
     assert!(first.remaining() > LONG * 2, "the longest lease that was requested");
     third.release().await.unwrap();
-    host.release().await.unwrap();
+    leader.release().await.unwrap();
     assert!(first.is_held() && again.is_held());
     assert_eq!(reads(&there).await, [2]);
     first.upgrade().await.unwrap();

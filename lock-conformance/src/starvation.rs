@@ -36,7 +36,7 @@ async fn stream(
     (tasks, turns)
 }
 
-async fn let_in(world: StoreUnderTest, asked: Mode, among: Mode) {
+async fn let_in(world: StoreUnderTest, requested: Mode, among: Mode) {
     let stop = Arc::new(AtomicBool::new(false));
     let (tasks, turns) = stream(&world, among, &stop).await;
     let client = world.client().await;
@@ -45,7 +45,7 @@ async fn let_in(world: StoreUnderTest, asked: Mode, among: Mode) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     for _ in 0..5 {
-        let guard = client.lock(asked, "k").wait(LONG).acquire().await.unwrap();
+        let guard = client.lock(requested, "k").wait(LONG).acquire().await.unwrap();
         guard.release().await.unwrap();
     }
     let before = turns.load(Ordering::SeqCst);

@@ -136,13 +136,13 @@ impl StoreUnderTest {
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        let (taken, told) = oneshot::channel();
+        let (taken, reported) = oneshot::channel();
         let life = self.life(|client| async move {
             // A process that dies runs no drop handlers.
             let _held = ManuallyDrop::new(take(client).await);
             taken.send(()).unwrap();
         });
-        soon(told).await.unwrap();
+        soon(reported).await.unwrap();
         life.shutdown_background();
     }
 

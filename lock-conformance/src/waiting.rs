@@ -15,12 +15,12 @@ use tokio::time::Instant;
 
 pub(super) async fn a_release_wakes_the_waiter(world: StoreUnderTest) {
     let (here, there) = (world.client().await, world.client().await);
-    for (held, asked) in
+    for (held, requested) in
         [(Mode::Write, Mode::Write), (Mode::Write, Mode::Read), (Mode::Read, Mode::Write)]
     {
         let guard = here.lock(held, "k").acquire().await.unwrap();
         let watch = Stopwatch::start();
-        let waiter = tokio::spawn(there.lock(asked, "k").wait(LONG).acquire());
+        let waiter = tokio::spawn(there.lock(requested, "k").wait(LONG).acquire());
         refused(&there).await;
         guard.release().await.unwrap();
         watch.within(world.woken(), waiter).await.unwrap().unwrap().release().await.unwrap();

@@ -84,7 +84,7 @@ impl PostgresServer {
 
     fn is_ready(&self) -> bool {
         if let Some(status) = self.child.ended() {
-            panic!("PostgreSQL did not start: {}", told(status, self.directory.path()));
+            panic!("PostgreSQL did not start: {}", reported(status, self.directory.path()));
         }
         // The last line is the state, written by the server for `pg_ctl`.
         let state = std::fs::read_to_string(self.directory.path().join("data/postmaster.pid"));
@@ -108,7 +108,7 @@ async fn make_files(programs: &Programs, directory: &Path) {
     let ended = async || child.ended().is_some();
     eventually("initdb to make PostgreSQL's files", 2 * LIMIT, ended).await;
     let status = child.ended().expect("BUG: it has ended");
-    assert!(status.success(), "initdb failed: {}", told(status, directory));
+    assert!(status.success(), "initdb failed: {}", reported(status, directory));
 }
 
 fn spawn(command: &mut Command, directory: &Path) -> OwnedChild {
@@ -122,7 +122,7 @@ fn spawn(command: &mut Command, directory: &Path) -> OwnedChild {
     }
 }
 
-fn told(status: ExitStatus, directory: &Path) -> String {
+fn reported(status: ExitStatus, directory: &Path) -> String {
     let log = std::fs::read_to_string(directory.join(LOG)).unwrap_or_default();
     format!("{status}\n{log}")
 }

@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let store = MemoryStore::new();
     let locks = LockClient::builder().lease(LEASE).in_memory_on(&store);
     cancelled(&locks, &store).await?;
-    told(&locks, &store).await?;
+    reported(&locks, &store).await?;
     a_request(&locks, &store).await
 }
 
@@ -35,7 +35,7 @@ async fn cancelled(locks: &LockClient, store: &MemoryStore) -> Result<(), Acquir
 }
 
 /// For work that has to clean up: it is notified, and must no longer touch what the lock protects.
-async fn told(locks: &LockClient, store: &MemoryStore) -> Result<(), AcquireError> {
+async fn reported(locks: &LockClient, store: &MemoryStore) -> Result<(), AcquireError> {
     let guard = locks.write("report").acquire().await?;
     store.remove(guard.key());
     select! {

@@ -111,7 +111,7 @@ impl LockStore for FaultyLink {
             self.deliver(CommandKind::Other, Vec::new(), |store| Ok(store.connection_status()?));
         let health = |answer: Result<(), StoreError>| {
             let round_trip = answer.map(|()| Duration::ZERO).map_err(Unavailable::from);
-            StoreHealth::new("scripted", round_trip)
+            StoreHealth::new("faulty", round_trip)
         };
         status.map(health).boxed()
     }

@@ -29,7 +29,7 @@ impl StepOwner {
 
     /// How many wake-ups it has received.
     #[must_use]
-    pub fn told(&self) -> u64 {
+    pub fn reported(&self) -> u64 {
         self.ears.state().count
     }
 

@@ -27,9 +27,9 @@ async fn unanswered_calls_open_it_and_a_probe_closes_it() {
     drop(ask("k", true).await.unwrap());
     assert!(!client.health().await.breaker_open);
     store.set_down(true);
-    assert!(reason(ask("a", false).await).contains("set down"), "it was asked");
+    assert!(reason(ask("a", false).await).contains("set down"), "it was requested");
     assert!(client.health().await.breaker_open);
-    assert!(reason(ask("b", true).await).contains("being probed"), "it was not asked");
+    assert!(reason(ask("b", true).await).contains("being probed"), "it was not requested");
     assert!(reason(ask("b", false).await).contains("set down"), "without fail_fast it is sent");
     sleep(SECOND * 60).await;
     assert!(reason(ask("b", true).await).contains("being probed"), "probes fail");
@@ -54,7 +54,7 @@ async fn acquisitions_that_are_not_answered_have_a_bound() {
     store.set_down(true);
     let ask = |number: u32| client.write(format!("k:{number}")).acquire();
     for number in 0..10_000 {
-        assert!(reason(ask(number).await).contains("set down"), "it was asked");
+        assert!(reason(ask(number).await).contains("set down"), "it was requested");
     }
     sleep(SECOND).await;
     for number in 10_000..10_010 {
@@ -171,7 +171,7 @@ async fn reentry_fails_fast_too() {
     store.set_down(true);
     assert!(reason(again().await).contains("set down"), "it was sent, and not answered");
     assert!(client.health().await.breaker_open);
-    assert!(reason(again().await).contains("being probed"), "it was not asked");
+    assert!(reason(again().await).contains("being probed"), "it was not requested");
     store.set_down(false);
     sleep(SECOND).await;
     drop(again().await.unwrap());
@@ -179,7 +179,7 @@ async fn reentry_fails_fast_too() {
     let _read = reads().await.unwrap();
     store.set_down(true);
     assert!(reason(reads().await).contains("set down"), "it was sent, and not answered");
-    assert!(reason(reads().await).contains("being probed"), "it was not asked");
+    assert!(reason(reads().await).contains("being probed"), "it was not requested");
     let refused = scope.write("r").fail_fast(true).acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::ReadHeld { .. }), "whatever the store says: {refused}");
 }
@@ -193,6 +193,6 @@ async fn failures_of_another_key_count_for_reentry() {
         let _guard = again().await.unwrap();
         store.set_down(true);
         assert!(reason(client.write("other").acquire().await).contains("set down"));
-        assert!(reason(again().await).contains("being probed"), "it was not asked");
+        assert!(reason(again().await).contains("being probed"), "it was not requested");
     }
 }

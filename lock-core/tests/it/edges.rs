@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, poll};
-use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_core::{AcquireError, Kind, LockClient, LockKey, LostCause, MemoryStore, Mode};
 use tokio::time::sleep;
 
@@ -62,7 +62,7 @@ async fn inner_options_override_only_what_they_set() {
     let _outer = scope.write("a").renew(false).lease(ms(1_000)).acquire().await.unwrap();
     let inner = scope.write("a").renew(true).acquire().await.unwrap();
     sleep(ms(3_000)).await;
-    assert!(inner.is_held(), "renewal was asked for");
+    assert!(inner.is_held(), "renewal was requested");
 
     let outer = scope.write("b").max_hold(ms(1_000)).acquire().await.unwrap();
     drop(scope.write("b").acquire().await.unwrap());
@@ -319,8 +319,8 @@ async fn a_signal_is_silent_about_what_was_released() {
     let (view, mut lost) = (guard.view(), guard.lost());
     assert!(poll!(&mut lost).is_pending());
     guard.release().await.unwrap();
-    let told = tokio::time::timeout(ms(5_000), lost).await;
-    assert!(told.is_err() && !view.is_held(), "{told:?}");
+    let reported = tokio::time::timeout(ms(5_000), lost).await;
+    assert!(reported.is_err() && !view.is_held(), "{reported:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -344,7 +344,7 @@ async fn what_is_granted_during_a_shutdown_is_given_back() {
     for mode in [Mode::Read, Mode::Write] {
         let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
         link.set(Delivery::after(ms(100)));
-        let client = scripted(LockClient::builder(), &store, link);
+        let client = faulty(LockClient::builder(), &store, link);
         let acquiring = tokio::spawn(client.lock(mode, "k").acquire());
         sleep(ms(50)).await;
         assert!(!acquiring.is_finished());

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_core::{EnsureError, LockClient, LockGuard, LostCause, MemoryStore};
 use tokio::time::{Instant, sleep};
 
@@ -14,7 +14,7 @@ const VALIDITY: Duration = Duration::from_millis(28_500);
 /// A client, and the link to its store.
 fn new() -> (Arc<ConstantFaults>, LockClient) {
     let link = Arc::<ConstantFaults>::default();
-    let client = scripted(LockClient::builder(), &MemoryStore::new(), Arc::clone(&link) as _);
+    let client = faulty(LockClient::builder(), &MemoryStore::new(), Arc::clone(&link) as _);
     (link, client)
 }
 

@@ -178,7 +178,7 @@ async fn a_takeover_counts_as_waiting_without_a_queue() {
     let (before, token) = (owner(&here).await, guard.fencing_token());
     drop(guard);
     let next = behind.await.unwrap().unwrap();
-    assert_eq!(owner(&here).await, before, "the store heard nothing");
+    assert_eq!(owner(&here).await, before, "the store received nothing");
     assert!(next.waited());
     assert!(next.fencing_token() > token);
 }
@@ -230,7 +230,7 @@ async fn an_abandoned_hold_on_its_way_goes_to_the_next() {
     drop(guard);
     drop(gone);
     let guard = staying.await.unwrap().unwrap();
-    assert_eq!(owner(&client).await, before, "the store heard nothing");
+    assert_eq!(owner(&client).await, before, "the store received nothing");
     drop(guard);
     sleep(LEASE / 10).await;
     assert_eq!(owner(&client).await, None);
@@ -315,5 +315,5 @@ async fn a_release_does_not_wait_for_the_next_caller() {
     // Released by the task that waits for the next one, and does not poll meanwhile.
     timeout(LONG, guard.release()).await.expect("it does not wait").unwrap();
     let _guard = next.await.unwrap();
-    assert_eq!(owner(&client).await, before, "the store heard nothing");
+    assert_eq!(owner(&client).await, before, "the store received nothing");
 }

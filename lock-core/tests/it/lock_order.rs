@@ -29,12 +29,12 @@ async fn opposite_orders_are_reported_once_with_both_places() {
         let (x, y) = (scope.write("secret:x"), scope.write("secret:y"));
         let first = line!() - 1;
         nested(x, y).await;
-        let told = client.lock_order_inversions().len();
+        let reported = client.lock_order_inversions().len();
         let scope = client.scope();
         let (y, x) = (scope.write("secret:y"), scope.read("secret:x"));
         let second = line!() - 1;
         nested(y, x).await;
-        if told == 0 {
+        if reported == 0 {
             let inversion = only(&client);
             assert_eq!(inversion.keys(), (&key("secret:y"), &key("secret:x")));
             let sites = inversion.call_sites();

@@ -156,8 +156,8 @@ async fn inspection_refused_means_no_release_request() {
         client.semaphore("s", 1).free_permits().await,
         Err(InspectError::Unsupported(_))
     ));
-    let asked = tokio::time::timeout(Duration::from_secs(60), guard.release_requested()).await;
-    assert!(asked.is_err());
+    let requested = tokio::time::timeout(Duration::from_secs(60), guard.release_requested()).await;
+    assert!(requested.is_err());
     let health = client.health().await;
     assert!(health.is_ready() && health.store == "bare");
     guard.release().await.unwrap();
@@ -170,9 +170,9 @@ async fn the_lease_of_a_session_is_that_of_every_lock() {
     let store = Bare { session_lease: Some(lease), ..Bare::default() };
     let client = client(&store);
     let refused = client.write("k").lease(lease * 2).acquire().await.unwrap_err();
-    let told = "this lock store does not support a lease of 12s: every lock has the lease of its \
+    let reported = "this lock store does not support a lease of 12s: every lock has the lease of its \
                 session, 6s";
-    assert_eq!(refused.to_string(), told);
+    assert_eq!(refused.to_string(), reported);
     let guard = client.write("k").acquire().await.unwrap();
     assert!(guard.remaining() < lease && guard.remaining() > lease / 2);
     client.write("other").lease(lease).acquire().await.unwrap().release().await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_core::{
     AcquireError, HoldTicket, LockClient, LockClientBuilder, LostCause, MemoryStore, Mode,
     ParkError, ResumeError, Scope,
@@ -19,7 +19,7 @@ fn signing(byte: u8) -> LockClientBuilder {
 /// A client behind a link, the link, and a client of another process.
 fn two() -> (Arc<ConstantFaults>, LockClient, LockClient) {
     let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
-    let here = scripted(signing(7), &store, Arc::clone(&link) as _);
+    let here = faulty(signing(7), &store, Arc::clone(&link) as _);
     (link, here, signing(7).in_memory_on(&store))
 }
 
@@ -304,7 +304,7 @@ async fn when_the_store_does_not_answer_what_was_resumed_is_released() {
 async fn an_answer_that_comes_too_late_is_not_relied_upon() {
     let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
     let slow = signing(7).lease(SECOND).command_timeout(SECOND * 10);
-    let here = scripted(slow, &store, Arc::clone(&link) as _);
+    let here = faulty(slow, &store, Arc::clone(&link) as _);
     let there = signing(7).in_memory_on(&store);
     let ticket = parked(&there).await;
     link.set(Delivery::after(SECOND * 2));

@@ -195,8 +195,8 @@ async fn shutdown_releases_everywhere() {
 async fn its_signal_is_ready_at_the_first_poll_after_a_pause() {
     let world = World::new(3);
     let red_lock = world.red_lock().await;
-    let asked = red_lock.lock("k").renew(false).lease(Duration::from_millis(100));
-    let guard = asked.acquire().await.unwrap();
+    let requested = red_lock.lock("k").renew(false).lease(Duration::from_millis(100));
+    let guard = requested.acquire().await.unwrap();
     let mut lost = std::pin::pin!(guard.lost());
     assert!(futures_util::poll!(&mut lost).is_pending());
     // The whole runtime stands still, its timers too.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_core::{AcquireError, Kind, LockClient, MemoryStore, Mode};
 use tokio::time::sleep;
 
@@ -45,7 +45,7 @@ async fn no_request_is_sent_while_an_earlier_release_is_unknown() {
 #[tokio::test(start_paused = true)]
 async fn it_waits_until_an_earlier_one_is_known() {
     let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
-    let client = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
+    let client = faulty(LockClient::builder(), &store, Arc::clone(&link) as _);
     let scope = client.scope();
     let again = || scope.write("k").acquire();
     let outer = again().await.unwrap();

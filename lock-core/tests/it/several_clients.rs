@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_core::{Acquire, AcquireError, LockClient, LockEvent, LostCause, MemoryStore, MultiLock};
 use tokio::time::{Instant, sleep};
 
@@ -180,7 +180,7 @@ async fn a_scope_enters_again_what_it_holds() {
 async fn a_store_that_does_not_answer_leaves_nothing() {
     let (stores, [mut here, there]) = three_stores();
     let link = Arc::<ConstantFaults>::default();
-    here[1] = scripted(LockClient::builder(), &stores[1], Arc::clone(&link) as _);
+    here[1] = faulty(LockClient::builder(), &stores[1], Arc::clone(&link) as _);
     link.set(Delivery { taken: Some(Duration::ZERO), answered: None });
     let refused = of_all(&here).wait(WAIT).acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Unavailable(_)), "{refused}");

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::join_all};
-use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_core::{
     LeaseState, LockClient, LockGuard, LostCause, MemoryStore, UpgradeError, test_util::lose,
 };
@@ -33,15 +33,15 @@ async fn holders(client: &LockClient) -> usize {
 async fn it_is_renewed_while_any_reader_remains() {
     let store = MemoryStore::new();
     let client = client(&store);
-    let (host, guest) = (read(&client).await, read(&client).await);
-    assert_eq!(guest.fencing_token(), host.fencing_token());
+    let (host, follower) = (read(&client).await, read(&client).await);
+    assert_eq!(follower.fencing_token(), host.fencing_token());
     drop(host);
-    assert_eq!((guest.state(), guest.least_remaining()), (LeaseState::Held, None));
+    assert_eq!((follower.state(), follower.least_remaining()), (LeaseState::Held, None));
     sleep(LEASE * 10).await;
-    assert_eq!((guest.is_held(), guest.state()), (true, LeaseState::Renewed));
-    assert!(guest.least_remaining() > Some(LEASE / 2));
+    assert_eq!((follower.is_held(), follower.state()), (true, LeaseState::Renewed));
+    assert!(follower.least_remaining() > Some(LEASE / 2));
     assert_eq!(holders(&client).await, 1);
-    guest.release().await.unwrap();
+    follower.release().await.unwrap();
     assert_eq!(holders(&client).await, 0);
 }
 
@@ -53,18 +53,18 @@ async fn an_unrenewable_hold_ends_for_all_with_the_first_lease() {
         let granted = Instant::now();
         let host = read(&client).await;
         sleep(LEASE / 4).await;
-        let guests = [read(&client).await, read(&client).await];
-        assert!(guests[0].remaining() <= LEASE - LEASE / 4);
+        let followers = [read(&client).await, read(&client).await];
+        assert!(followers[0].remaining() <= LEASE - LEASE / 4);
         store.set_down(true);
-        let told = host.lost();
+        let reported = host.lost();
         let host = (!host_goes).then_some(host);
-        for guest in &guests {
-            assert_eq!(guest.lost().await.cause(), LostCause::Expired);
+        for follower in &followers {
+            assert_eq!(follower.lost().await.cause(), LostCause::Expired);
             assert_eq!(granted.elapsed(), LEASE - LEASE / 20);
-            assert_eq!(guest.least_remaining(), Some(Duration::ZERO));
+            assert_eq!(follower.least_remaining(), Some(Duration::ZERO));
         }
         assert_eq!(
-            told.now_or_never().is_some(),
+            reported.now_or_never().is_some(),
             host.is_some(),
             "a hold that has ended is not notified"
         );
@@ -80,9 +80,9 @@ async fn a_hold_unknown_to_the_store_is_reported_at_renewal() {
         let mut readers = vec![read(&client).await, read(&client).await, read(&client).await];
         drop(host_goes.then(|| readers.remove(0)));
         store.remove(readers[0].key());
-        let told = readers.iter().map(LockGuard::lost);
-        let told = join_all(told).await;
-        assert!(told.iter().all(|lost| lost.cause() == LostCause::Refused), "{told:?}");
+        let reported = readers.iter().map(LockGuard::lost);
+        let reported = join_all(reported).await;
+        assert!(reported.iter().all(|lost| lost.cause() == LostCause::Refused), "{reported:?}");
         assert!(granted.elapsed() <= LEASE / 3 + ms(5), "{:?}", granted.elapsed());
     }
 }
@@ -111,10 +111,10 @@ async fn max_hold_ends_one_guest_and_no_other() {
     let ask = |most: Duration| client.read("k").max_hold(most).acquire();
     let host = ask(LEASE / 2).await.unwrap();
     sleep(LEASE / 6).await;
-    let (guest, last) = (ask(LEASE * 4).await.unwrap(), read(&client).await);
+    let (follower, last) = (ask(LEASE * 4).await.unwrap(), read(&client).await);
     assert_eq!(holders(&client).await, 1);
     assert_eq!(host.lost().await.cause(), LostCause::MaxHold);
-    assert!(guest.is_held() && last.is_held());
+    assert!(follower.is_held() && last.is_held());
     let next = read(&client).await;
     assert_eq!(holders(&client).await, 2, "the host has read to its end");
     drop((next, last));
@@ -123,7 +123,7 @@ async fn max_hold_ends_one_guest_and_no_other() {
     assert_eq!(holders(&client).await, 1);
     sleep(ms(10)).await;
     assert_eq!((holders(&client).await, client.health().await.holds), (0, 0));
-    assert!(!guest.is_held());
+    assert!(!follower.is_held());
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,11 +132,11 @@ async fn max_hold_ends_one_that_was_looked_at_just_before() {
     let client = client(&store);
     let _due_before = client.write("other").acquire().await.unwrap();
     let host = read(&client).await;
-    let guest = client.read("k").max_hold(LEASE / 3 + LEASE / 60).acquire().await.unwrap();
+    let follower = client.read("k").max_hold(LEASE / 3 + LEASE / 60).acquire().await.unwrap();
     drop(host);
     sleep(LEASE / 3 + LEASE / 50).await;
     assert_eq!(holders(&client).await, 0);
-    assert!(!guest.is_held());
+    assert!(!follower.is_held());
 }
 
 #[tokio::test(start_paused = true)]
@@ -174,9 +174,9 @@ async fn a_writer_elsewhere_waits_for_two_reads_at_the_most() {
     });
     for _ in 0..4 {
         sleep(ms(333)).await;
-        let asked = Instant::now();
+        let requested = Instant::now();
         let guard = there.write("k").wait(LONG).acquire().await.unwrap();
-        assert!(asked.elapsed() <= READ * 2 + ms(5), "{:?}", asked.elapsed());
+        assert!(requested.elapsed() <= READ * 2 + ms(5), "{:?}", requested.elapsed());
         drop(guard);
     }
     stream.await.unwrap();
@@ -187,7 +187,7 @@ async fn a_writer_elsewhere_waits_for_two_reads_at_the_most() {
 async fn asking(link: &Arc<ConstantFaults>, store: &MemoryStore) -> LockClient {
     let script: Arc<dyn lock_conformance::FaultPlan> = Arc::clone(link) as _;
     link.set(Delivery { taken: Some(ms(20)), answered: Some(ms(40)) });
-    scripted(LockClient::builder().lease(LEASE), store, script)
+    faulty(LockClient::builder().lease(LEASE), store, script)
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,8 +217,8 @@ async fn a_grant_stays_for_callers_on_their_way() {
         sleep(ms(100)).await;
         assert_eq!(holders(&there).await, 1);
         if comes {
-            let guest = (&mut late).now_or_never().unwrap();
-            assert!(guest.is_held());
+            let follower = (&mut late).now_or_never().unwrap();
+            assert!(follower.is_held());
         }
         drop(late);
         sleep(ms(100)).await;
@@ -298,15 +298,16 @@ async fn joiners_acquire_on_their_own_after_the_leader_is_refused() {
 async fn the_one_that_is_left_can_write() {
     let store = MemoryStore::new();
     let client = client(&store);
-    let (host, mut guest, other) = (read(&client).await, read(&client).await, read(&client).await);
+    let (host, mut follower, other) =
+        (read(&client).await, read(&client).await, read(&client).await);
     drop(host);
-    assert!(matches!(guest.upgrade().await, Err(UpgradeError::NotSole { .. })));
+    assert!(matches!(follower.upgrade().await, Err(UpgradeError::NotSole { .. })));
     drop(other);
-    guest.upgrade().await.unwrap();
+    follower.upgrade().await.unwrap();
     assert_eq!(client.health().await.holds, 1);
     sleep(LEASE * 10).await;
-    assert!(guest.is_held());
-    guest.release().await.unwrap();
+    assert!(follower.is_held());
+    follower.release().await.unwrap();
     assert_eq!((holders(&client).await, client.health().await.holds), (0, 0));
 }
 
@@ -317,8 +318,8 @@ async fn when_the_leader_gets_no_answer_the_others_fail_in_time() {
     let timeout = ms(500);
     link.set(Delivery { taken: None, answered: None });
     let begun = Instant::now();
-    let asks = (0..5).map(|_| async { here.read("k").try_acquire().await.unwrap_err() });
-    let refused = join_all(asks).await;
+    let requests = (0..5).map(|_| async { here.read("k").try_acquire().await.unwrap_err() });
+    let refused = join_all(requests).await;
     assert!(refused.iter().all(|why| matches!(why, lock_core::AcquireError::Unavailable(_))));
     assert!(begun.elapsed() <= timeout * 2 + ms(5), "{:?}", begun.elapsed());
 }
@@ -327,11 +328,11 @@ async fn when_the_leader_gets_no_answer_the_others_fail_in_time() {
 async fn a_client_that_shuts_down_waits_for_all_of_them() {
     let store = MemoryStore::new();
     let client = client(&store);
-    let (host, guest) = (read(&client).await, read(&client).await);
+    let (host, follower) = (read(&client).await, read(&client).await);
     drop(host);
     let left = client.shutdown(ms(10)).await.unwrap_err();
-    assert!(left.to_string().contains('2'), "the hold of the store and the guest: {left}");
-    drop(guest);
+    assert!(left.to_string().contains('2'), "the hold of the store and the follower: {left}");
+    drop(follower);
     client.shutdown(ms(10)).await.unwrap();
 }
 

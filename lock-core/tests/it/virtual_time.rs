@@ -175,6 +175,6 @@ async fn a_signal_reports_a_loss_when_the_guard_is_gone() {
     drop(guard);
     // The releaser drops the hold before the signal is checked.
     sleep(SECOND).await;
-    let told = tokio::time::timeout(SECOND, lost).await.expect("told");
-    assert_eq!(told.cause(), LostCause::Refused);
+    let reported = tokio::time::timeout(SECOND, lost).await.expect("reported");
+    assert_eq!(reported.cause(), LostCause::Refused);
 }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use lock_conformance::{CommandKind, Delivery, FaultPlan, scripted};
+use lock_conformance::{CommandKind, Delivery, FaultPlan, faulty};
 use lock_core::{HolderInfo, LockClient, MemoryStore, WaiterInfo, WorkInfo, WorkOrigin};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -223,7 +223,7 @@ impl FaultPlan for Counted {
 #[tokio::test(start_paused = true)]
 async fn short_holds_send_nothing_more_and_long_ones_little() {
     let (counted, store) = (Arc::<Counted>::default(), MemoryStore::new());
-    let client = scripted(LockClient::builder().lease(LEASE), &store, Arc::clone(&counted) as _);
+    let client = faulty(LockClient::builder().lease(LEASE), &store, Arc::clone(&counted) as _);
     let sent = || counted.0.swap(0, Ordering::Relaxed);
     for _ in 0..10 {
         let scope = client.scope();
@@ -252,7 +252,7 @@ async fn short_holds_send_nothing_more_and_long_ones_little() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_shuts_down_leaves_no_record() {
     let (counted, store) = (Arc::<Counted>::default(), MemoryStore::new());
-    let client = scripted(LockClient::builder().lease(LEASE), &store, Arc::clone(&counted) as _);
+    let client = faulty(LockClient::builder().lease(LEASE), &store, Arc::clone(&counted) as _);
     let guard = client.write("k").acquire().await.unwrap();
     tokio::time::sleep(LONG).await;
     assert_eq!(counted.0.swap(0, Ordering::Relaxed), 1);
@@ -264,7 +264,7 @@ async fn a_client_that_shuts_down_leaves_no_record() {
 #[tokio::test(start_paused = true)]
 async fn of_many_that_wait_in_one_process_one_looks_at_the_holder() {
     let (counted, store) = (Arc::<Counted>::default(), MemoryStore::new());
-    let here = scripted(LockClient::builder().lease(LEASE), &store, Arc::clone(&counted) as _);
+    let here = faulty(LockClient::builder().lease(LEASE), &store, Arc::clone(&counted) as _);
     let _held = clients(&store).1.write("k").acquire().await.unwrap();
     let wait = |_| tokio::spawn(here.write("k").wait(Duration::from_secs(5)).acquire());
     let waits: Vec<_> = (0..200).map(wait).collect();

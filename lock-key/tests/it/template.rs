@@ -84,15 +84,15 @@ fn a_template_shows_its_source() {
 #[test]
 fn values_are_read_in_order_and_each_time() {
     let template = Template::parse("{b}:{a}:{b}").unwrap();
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     let key = template
         .render(|placeholder| {
-            asked.push(placeholder.name());
-            Ok::<_, Infallible>(Cow::Owned(asked.len().to_string()))
+            requested.push(placeholder.name());
+            Ok::<_, Infallible>(Cow::Owned(requested.len().to_string()))
         })
         .unwrap();
     assert_eq!(key, "1:2:3");
-    assert_eq!(asked, ["b", "a", "b"]);
+    assert_eq!(requested, ["b", "a", "b"]);
 }
 
 #[test]

@@ -311,8 +311,8 @@ fn the_environment_counts_more_than_the_file() {
     );
     let only_b = |name: &str, configured| if name == "b" { Enforce::Off } else { configured };
     let enforced = |path: &str, in_force| {
-        let told = explain(&file.0, &Method::GET, path, &HeaderMap::new(), in_force).to_json();
-        let rows = told["rule"]["values"].as_array().unwrap();
+        let reported = explain(&file.0, &Method::GET, path, &HeaderMap::new(), in_force).to_json();
+        let rows = reported["rule"]["values"].as_array().unwrap();
         let row = rows.iter().find(|row| row["field"] == "enforce").unwrap();
         format!("{} {}", row["value"].as_str().unwrap(), row["origin"].as_str().unwrap())
     };
@@ -327,11 +327,11 @@ fn of_very_many_errors_the_first_are_shown() {
     let names: Vec<_> = (0..20_000).map(|n| format!("'x{n}'")).collect();
     let text = format!("version = 1\nallow_change = [{}]", names.join(", "));
     let errors = PolicyFile::parse_with("locks.toml", &text, |_| None).unwrap_err();
-    let told: Vec<_> = errors.iter().collect();
-    assert_eq!(told.len(), 101);
-    assert_eq!(told[0].message, "the file has no rule `x0`");
-    assert_eq!(told[100].message, "19900 more errors from here on are not shown");
-    assert_eq!((told[100].line, told[100].column), (2, 17 + "'x00', ".len() * 100 - 10));
+    let reported: Vec<_> = errors.iter().collect();
+    assert_eq!(reported.len(), 101);
+    assert_eq!(reported[0].message, "the file has no rule `x0`");
+    assert_eq!(reported[100].message, "19900 more errors from here on are not shown");
+    assert_eq!((reported[100].line, reported[100].column), (2, 17 + "'x00', ".len() * 100 - 10));
 }
 
 #[test]

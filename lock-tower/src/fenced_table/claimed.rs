@@ -19,7 +19,7 @@ pub enum Claimed {
     ///
     /// A *missing* row gives the same result: a row cannot be claimed before it is inserted. Where
     /// rows may be missing, check for the row (`SELECT 1 ... WHERE id = $id`) before the client is
-    /// told that another holder was faster.
+    /// reported that another holder was faster.
     Stale,
 }
 

@@ -96,21 +96,21 @@ async fn a_function_answers_and_everything_else_stays() {
             Response::new(format!("{:?} of {}", refused.outcome(), request.uri).into())
         });
         let app = Router::new().route("/{id}", put(std::future::pending::<()>)).route_layer(lock);
-        let mut asks = request("PUT", "/7");
-        asks.headers_mut().insert("x-request-id", "r-1".parse().unwrap());
+        let mut requests = request("PUT", "/7");
+        requests.headers_mut().insert("x-request-id", "r-1".parse().unwrap());
         if outcome == Outcome::BodyTooLarge {
-            *asks.body_mut() = "x".repeat(3_000_000).into();
+            *requests.body_mut() = "x".repeat(3_000_000).into();
         }
 
-        let response = app.oneshot(asks).await.unwrap();
+        let response = app.oneshot(requests).await.unwrap();
 
         assert_eq!(response.status(), 200);
         assert_eq!(response.extensions().get::<Outcome>(), Some(&outcome));
         let text = axum::body::to_bytes(response.into_body(), 100).await.unwrap();
         assert_eq!(text, format!("{outcome:?} of /7"));
         let lines = logs.lines();
-        let told = lines.iter().filter(|line| line.contains(outcome.as_str()));
-        assert_eq!(told.count(), 1, "{lines:?}");
+        let reported = lines.iter().filter(|line| line.contains(outcome.as_str()));
+        assert_eq!(reported.count(), 1, "{lines:?}");
         let counted = match outcome {
             // It had its lock first.
             Outcome::Lost => r#"lock_lost_total{policy="order",cause="max-hold"}"#.to_owned(),
@@ -141,7 +141,7 @@ async fn a_lost_lock_is_released_before_the_function_runs() {
 #[tokio::test(start_paused = true)]
 async fn a_function_for_one_outcome_is_none_for_another() {
     let scene = Scene::of(Outcome::Busy).await;
-    let lock = scene.lock.answer(Outcome::Lost, async |_| panic!("asked for another outcome"));
+    let lock = scene.lock.answer(Outcome::Lost, async |_| panic!("requested another outcome"));
     let app = Router::new().route("/{id}", put(|| async {})).route_layer(lock);
     call(&app, "PUT", "/7").await.assert_problem(423, "lock-busy");
 }

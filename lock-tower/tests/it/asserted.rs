@@ -118,9 +118,9 @@ async fn overlaps_are_seen_and_prevented() {
     overlaps.assert_none();
 
     two_at_once(&service(locks.client(), &overlaps, false)).await;
-    let told = std::panic::catch_unwind(|| overlaps.assert_none()).unwrap_err();
-    let told = told.downcast_ref::<String>().unwrap();
-    assert!(told.contains("\"order:7\"") && told.contains("asserted.rs:"), "{told}");
+    let reported = std::panic::catch_unwind(|| overlaps.assert_none()).unwrap_err();
+    let reported = reported.downcast_ref::<String>().unwrap();
+    assert!(reported.contains("\"order:7\"") && reported.contains("asserted.rs:"), "{reported}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,11 +177,12 @@ async fn opposite_orders_are_reported_with_both_places() {
     let scope = locks.client().scope();
     let _outer = scope.write("account:2").acquire().await.unwrap();
     let _inner = scope.write("account:1").acquire().await.unwrap();
-    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| locks.assert_lock_order()));
-    let told = told.unwrap_err();
-    let told = told.downcast_ref::<String>().unwrap();
-    assert_eq!(told.matches("asserted.rs:").count(), 4, "{told}");
-    assert!(!told.contains("account"), "{told}");
+    let reported =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| locks.assert_lock_order()));
+    let reported = reported.unwrap_err();
+    let reported = reported.downcast_ref::<String>().unwrap();
+    assert_eq!(reported.matches("asserted.rs:").count(), 4, "{reported}");
+    assert!(!reported.contains("account"), "{reported}");
 }
 
 /// A layer's lock around an attribute's: each is called by its name.
@@ -198,11 +199,11 @@ async fn layers_and_attributes_are_places_by_their_names() {
     call(&app, "PUT", "/orders/7").await;
     nested(&client, "stock:7", "order:7").await;
     let inversions = client.lock_order_inversions();
-    let told = inversions.iter().map(ToString::to_string).collect::<String>();
-    assert!(told.contains("take-from-stock") && told.contains("order-write"), "{told}");
+    let reported = inversions.iter().map(ToString::to_string).collect::<String>();
+    assert!(reported.contains("take-from-stock") && reported.contains("order-write"), "{reported}");
 }
 
-/// A request that names no lock has none that it could be asked about.
+/// A request that names no lock has none that it could be requested about.
 #[tokio::test]
 async fn where_a_request_without_a_key_is_let_pass_it_passes() {
     let missing =

@@ -369,11 +369,11 @@ impl Drop for Fails {
 #[tokio::test]
 async fn a_body_that_fails_is_gone_before_its_lock() {
     let lock = RequestLockLayer::new(LockClient::in_memory(), "order:{id}").unwrap();
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (tell, mut reported) = mpsc::unbounded_channel();
     let fails = async move |lock: Locked| Response::new(Body::new(Fails(lock, tell)));
     let app = Router::new().route("/{id}", get(fails));
     let app = app.route_layer(lock.hold_until(HoldUntil::Body));
     let answer = app.oneshot(request("GET", "/7")).await.unwrap();
     axum::body::to_bytes(answer.into_body(), 10).await.unwrap_err();
-    assert_eq!(told.recv().await, Some(true));
+    assert_eq!(reported.recv().await, Some(true));
 }

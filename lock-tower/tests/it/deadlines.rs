@@ -72,10 +72,10 @@ async fn the_reserve_is_the_handlers() {
     assert_busy_after(&within(seconds(5), app.clone()), seconds(3)).await;
 
     // Without a deadline there is nothing to reserve of.
-    let asked = tokio::spawn(async move { call(&app, "PUT", "/orders/7").await });
+    let requested = tokio::spawn(async move { call(&app, "PUT", "/orders/7").await });
     tokio::time::sleep(seconds(100)).await;
     drop(guard);
-    assert_eq!(asked.await.unwrap().text, "done");
+    assert_eq!(requested.await.unwrap().text, "done");
 }
 
 #[tokio::test(start_paused = true)]

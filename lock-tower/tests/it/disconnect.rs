@@ -19,7 +19,7 @@ struct World {
     locks: LockClient,
     app: Router,
     /// Receives a message from the handler at its beginning and its end.
-    heard: mpsc::UnboundedReceiver<&'static str>,
+    received: mpsc::UnboundedReceiver<&'static str>,
     goes_on: Arc<Semaphore>,
 }
 
@@ -27,7 +27,7 @@ fn world(layer: impl FnOnce(RequestLockLayer) -> RequestLockLayer) -> World {
     let locks = LockClient::builder().lease(NEVER).in_memory();
     let lock = RequestLockLayer::new(locks.clone(), "order:{id}").unwrap();
     let lock = lock.wait(NEVER).on_disconnect(OnDisconnect::Finish);
-    let (tell, heard) = mpsc::unbounded_channel();
+    let (tell, received) = mpsc::unbounded_channel();
     let goes_on = Arc::new(Semaphore::new(0));
     let (gate, inside) = (Arc::clone(&goes_on), locks.clone());
     let work = async move |lock: Locked| {
@@ -44,7 +44,7 @@ fn world(layer: impl FnOnce(RequestLockLayer) -> RequestLockLayer) -> World {
         .route("/work/{id}", put(work))
         .route("/panic/{id}", put(async || assert!(Scope::current().is_none(), "on purpose")))
         .route_layer(layer(lock));
-    World { locks, app, heard, goes_on }
+    World { locks, app, received, goes_on }
 }
 
 impl World {
@@ -58,15 +58,15 @@ impl World {
         guard.unwrap()
     }
 
-    async fn heard(&mut self, what: &str) {
-        assert_eq!(self.heard.recv().await, Some(what));
+    async fn received(&mut self, what: &str) {
+        assert_eq!(self.received.recv().await, Some(what));
     }
 }
 
 /// A request whose client has gone while the handler runs.
 async fn abandoned(world: &mut World) {
     let request = tokio::spawn(world.app.clone().oneshot(request("PUT", "/work/7")));
-    world.heard("began").await;
+    world.received("began").await;
     request.abort();
     assert!(request.await.unwrap_err().is_cancelled());
 }
@@ -91,14 +91,14 @@ async fn it_runs_to_its_end_under_its_lock() {
     });
     let address = serve(world.app.clone().layer(outside)).await;
     let client = Client::ask(address, "PUT", "/work/7").await;
-    world.heard("began").await;
+    world.received("began").await;
 
     drop(client);
 
     gone.recv().await.unwrap();
     world.assert_held().await;
     world.goes_on.add_permits(1);
-    world.heard("ended").await;
+    world.received("ended").await;
     drop(world.released().await);
 }
 
@@ -107,8 +107,8 @@ async fn a_connected_client_gets_the_answer() {
     let mut world = world(|lock| lock);
     world.goes_on.add_permits(1);
     assert_eq!(call(&world.app, "PUT", "/work/7").await.text, "done");
-    world.heard("began").await;
-    world.heard("ended").await;
+    world.received("began").await;
+    world.received("ended").await;
     drop(world.locks.write("order:7").try_acquire().await.unwrap());
 }
 
@@ -121,10 +121,10 @@ async fn a_timeout_outside_answers_and_ends_nothing() {
 
     assert_eq!(call(&app, "PUT", "/work/7").await.status, 504);
 
-    world.heard("began").await;
+    world.received("began").await;
     world.assert_held().await;
     world.goes_on.add_permits(1);
-    world.heard("ended").await;
+    world.received("ended").await;
     drop(world.released().await);
 }
 
@@ -161,20 +161,20 @@ async fn shutdown_waits_for_it() {
 
     world.goes_on.add_permits(1);
     shutdown.await.unwrap().unwrap();
-    world.heard("ended").await;
+    world.received("ended").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_loss_ends_it() {
     let mut world = world(|lock| lock.max_hold(Duration::from_secs(10)));
     abandoned(&mut world).await;
-    let (gate, heard) = (Arc::downgrade(&world.goes_on), world.heard);
+    let (gate, received) = (Arc::downgrade(&world.goes_on), world.received);
     drop((world.app, world.goes_on));
 
     // The last to have them was the handler.
     tokio::time::sleep(Duration::from_secs(11)).await;
 
-    assert!(gate.upgrade().is_none() && heard.is_closed());
+    assert!(gate.upgrade().is_none() && received.is_closed());
 }
 
 #[tokio::test]
@@ -191,7 +191,7 @@ async fn a_client_that_left_the_queue_is_not_served() {
 
     drop(guard);
     drop(world.released().await);
-    assert!(world.heard.try_recv().is_err());
+    assert!(world.received.try_recv().is_err());
 }
 
 #[tokio::test]

@@ -33,11 +33,11 @@ async fn a_client_that_hangs_up_ends_the_handler_before_its_lock() {
         Router::new().route("/", put(work)).route_layer(layer),
         Router::new().route("/", put(attribute)).route_layer(RequestScopeLayer::new(locks)),
     ] {
-        let (tell, mut told) = unbounded_channel();
+        let (tell, mut reported) = unbounded_channel();
         let app = app.layer(Extension(tell));
         let request = tokio::spawn(async move { call(&app, "PUT", "/").await });
-        assert_eq!(told.recv().await, Some(true));
+        assert_eq!(reported.recv().await, Some(true));
         request.abort();
-        assert_eq!(told.recv().await, Some(true));
+        assert_eq!(reported.recv().await, Some(true));
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use http::HeaderName;
-use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_tower::{LockClient, MemoryStore, Outcome, RequestLockLayer, grpc, settings::HoldUntil};
 use tokio::sync::Notify;
 use tokio_stream::{Empty, wrappers::TcpListenerStream};
@@ -192,7 +192,7 @@ async fn a_malformed_timeout_is_an_invalid_argument() {
 #[tokio::test]
 async fn a_store_that_does_not_answer_is_unavailable() {
     let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
-    let locks = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
+    let locks = faulty(LockClient::builder(), &store, Arc::clone(&link) as _);
     link.set(Delivery::after(NEVER));
     let service = Service::start(layer(&locks), Orders::default()).await;
     let status = service.check(|_| {}).await.unwrap_err();

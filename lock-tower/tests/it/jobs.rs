@@ -6,7 +6,7 @@ use std::{
 };
 
 use axum::{Router, routing::put};
-use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_tower::{
     AcquireError, LockClient, LockError, MemoryStore, RequestLockLayer, distributed_lock,
 };
@@ -62,7 +62,7 @@ async fn replicas_whose_clocks_differ_run_it_once() {
 #[tokio::test(start_paused = true)]
 async fn only_a_busy_lock_skips() {
     let (store, link) = (MemoryStore::new(), std::sync::Arc::<ConstantFaults>::default());
-    let locks = scripted(LockClient::builder(), &store, std::sync::Arc::clone(&link) as _);
+    let locks = faulty(LockClient::builder(), &store, std::sync::Arc::clone(&link) as _);
     assert!(own(&locks, false).await.unwrap().is_none());
     assert!(matches!(own(&locks, true).await, Err(JobError::Own)));
     link.set(Delivery::after(NEVER));

@@ -106,14 +106,14 @@ async fn a_cookie_is_what_the_handler_reads() {
 
 #[tokio::test]
 async fn a_value_missing_from_the_request_is_reported() {
-    for (template, told) in [
+    for (template, reported) in [
         ("{query.page}", "the query parameter `page` is missing"),
         ("{header.x-tenant}", "the header `x-tenant` is missing"),
         ("{cookie.sid}", "the cookie `sid` is missing"),
     ] {
         let refused = answer(template, put("/orders/7?pages=1", &[("cookie", b"side=1")])).await;
         let document = refused.assert_problem(400, "lock-key-missing");
-        assert!(document["detail"].as_str().unwrap().contains(told), "{document}");
+        assert!(document["detail"].as_str().unwrap().contains(reported), "{document}");
     }
 }
 

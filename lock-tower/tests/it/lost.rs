@@ -50,8 +50,9 @@ async fn a_lock_that_is_taken_away_cancels_the_handler() {
     assert_eq!(document["lock"], "order");
     assert!(cancelled.load(Ordering::SeqCst), "before the answer is given");
     let lines = logs.lines();
-    let told = |line: &String| line.contains("WARN") && line.contains("no longer knows the hold");
-    assert!(lines.iter().any(told), "{lines:?}");
+    let reported =
+        |line: &String| line.contains("WARN") && line.contains("no longer knows the hold");
+    assert!(lines.iter().any(reported), "{lines:?}");
     assert!(locks.write(key()).try_acquire().await.is_ok());
 }
 
@@ -151,7 +152,7 @@ async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 async fn a_spawned_task_is_notified_of_the_loss() {
     let store = MemoryStore::new();
     let locks = LockClient::builder().in_memory_on(&store);
-    let (tell, told) = tokio::sync::oneshot::channel();
+    let (tell, reported) = tokio::sync::oneshot::channel();
     let tell = Arc::new(std::sync::Mutex::new(Some(tell)));
     let handler = async move |lock: Locked| {
         let tell = tell.lock().unwrap().take().unwrap();
@@ -163,5 +164,5 @@ async fn a_spawned_task_is_notified_of_the_loss() {
     let app = Router::new().route("/orders/{id}", any(handler)).route_layer(layer);
 
     call(&app, "PUT", "/orders/7").await.assert_problem(503, "lock-lost");
-    assert_eq!(told.await.unwrap(), (LostCause::Refused, false));
+    assert_eq!(reported.await.unwrap(), (LostCause::Refused, false));
 }

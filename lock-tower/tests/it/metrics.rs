@@ -301,9 +301,9 @@ async fn two_hundred_keys_are_as_many_series_as_one() {
 async fn no_key_is_in_any_series_or_line() {
     let (metrics, logs) = (Metrics::collect(), Logs::collect());
     everything().await;
-    let told = logs.text();
-    assert!(told.contains("lock-busy") && told.contains("lock lost"), "{told}");
-    assert!(!told.contains(SECRET), "{told}");
+    let reported = logs.text();
+    assert!(reported.contains("lock-busy") && reported.contains("lock lost"), "{reported}");
+    assert!(!reported.contains(SECRET), "{reported}");
     assert!(metrics.all().iter().all(|metric| !metric.series.contains(SECRET)));
 }
 

@@ -44,10 +44,10 @@ async fn busy() {
     let locks = LockClient::in_memory();
     let app = router(layer(&locks));
     let guard = locks.write("order:7").acquire().await.unwrap();
-    let mut asks = request("PUT", "/orders/7");
-    asks.headers_mut().insert("x-request-id", HeaderValue::from_static("a\"b"));
+    let mut requests = request("PUT", "/orders/7");
+    requests.headers_mut().insert("x-request-id", HeaderValue::from_static("a\"b"));
 
-    let answer = send(&app, asks).await;
+    let answer = send(&app, requests).await;
 
     let document = answer.assert_problem(423, "lock-busy");
     assert_eq!(document["status"], 423);
@@ -157,10 +157,10 @@ async fn draining_over_http2_has_no_connection_header() {
     let locks = LockClient::in_memory();
     let app = router(layer(&locks));
     locks.shutdown(NEVER).await.unwrap();
-    let mut asks = request("PUT", "/orders/7");
-    *asks.version_mut() = Version::HTTP_2;
+    let mut requests = request("PUT", "/orders/7");
+    *requests.version_mut() = Version::HTTP_2;
 
-    let answer = send(&app, asks).await;
+    let answer = send(&app, requests).await;
 
     answer.assert_problem(503, "lock-draining");
     assert!(!answer.headers.contains_key("connection"));
@@ -281,19 +281,19 @@ async fn a_kind_that_the_store_lacks_is_misconfigured() {
     answer.assert_problem(500, "lock-misconfigured");
     assert!(!answer.text.contains("support"), "the configuration must not leak");
     let lines = logs.lines();
-    let told = |line: &String| line.contains("does not support read_write locks");
-    assert!(lines.iter().any(told), "{lines:?}");
+    let reported = |line: &String| line.contains("does not support read_write locks");
+    assert!(lines.iter().any(reported), "{lines:?}");
 }
 
 #[tokio::test]
 async fn a_request_id_of_any_length_is_not_repeated() {
     let locks = LockClient::in_memory();
     let app = router(layer(&locks));
-    let mut asks = request("PUT", "/orders/seven");
+    let mut requests = request("PUT", "/orders/seven");
     let long = HeaderValue::from_str(&"x".repeat(129)).unwrap();
-    asks.headers_mut().insert("x-request-id", long);
+    requests.headers_mut().insert("x-request-id", long);
 
-    let document = send(&app, asks).await.problem();
+    let document = send(&app, requests).await.problem();
 
     assert!(document.get("request_id").is_none(), "{document}");
 }

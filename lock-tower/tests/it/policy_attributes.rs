@@ -232,7 +232,7 @@ fn the_environment_counts_more_than_the_file() {
         under("handler=on,function=on,no-arguments=on", "on");
         // A word that it does not know lets no lock go.
         under("of", "nothing");
-        under("oder=off", "told at the start");
+        under("oder=off", "reported at the start");
         return;
     };
     let mut clock = tokio::runtime::Builder::new_current_thread();
@@ -241,7 +241,7 @@ fn the_environment_counts_more_than_the_file() {
         "off" => runtime.block_on(off_by_the_environment()),
         "on" => runtime.block_on(on_by_the_environment()),
         "nothing" => runtime.block_on(nothing_by_the_environment()),
-        "told at the start" => reported_at_the_start(),
+        "reported at the start" => reported_at_the_start(),
         shows => panic!("{shows}"),
     }
 }

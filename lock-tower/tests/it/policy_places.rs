@@ -233,8 +233,9 @@ async fn a_rule_with_the_end_of_a_nested_route_is_an_error_in_the_log() {
         for _ in 0..3 {
             assert_eq!(rules_of(&app, "/api/orders/7").await, [None]);
         }
-        let told = "requests of this route run without the lock of this rule";
-        let lines: Vec<_> = logs.lines().into_iter().filter(|line| line.contains(told)).collect();
+        let reported = "requests of this route run without the lock of this rule";
+        let lines: Vec<_> =
+            logs.lines().into_iter().filter(|line| line.contains(reported)).collect();
         assert_eq!(lines.len(), 1, "{}", logs.text());
         assert!(lines[0].contains("ERROR") && lines[0].contains("policy=order"), "{lines:?}");
         assert!(lines[0].contains("route=\"/api/orders/{id}\""), "{lines:?}");

@@ -85,8 +85,8 @@ async fn the_new_version_applies_and_is_logged() {
     assert_ne!(first.id, second.id);
     let _held = world.locks.hold("order:7").await;
     call(&world.app, "PUT", "/orders/7").await.assert_problem(409, "lock-busy");
-    let told = format!("policies in force version=2 id={} rules=1", second.id);
-    assert!(logs.text().contains(&told), "{}", logs.text());
+    let reported = format!("policies in force version=2 id={} rules=1", second.id);
+    assert!(logs.text().contains(&reported), "{}", logs.text());
     let applied = metrics.value(r#"lock_policy_reloads_total{result="applied"}"#);
     assert_eq!((metrics.value("lock_policy_version{}"), applied), (2.0, 2.0));
 }
@@ -110,8 +110,8 @@ fn a_removed_rule_is_logged() {
     world.reload(&order("wait = \"5s\"")).unwrap();
     assert!(!logs.text().contains("gone"), "{}", logs.text());
     world.reload("version = 1").unwrap();
-    let told = "rules are gone from the policy file";
-    let line = logs.lines().into_iter().find(|line| line.contains(told)).unwrap();
+    let reported = "rules are gone from the policy file";
+    let line = logs.lines().into_iter().find(|line| line.contains(reported)).unwrap();
     assert!(line.contains("WARN") && line.ends_with("still do: order"), "{line}");
 }
 
@@ -119,13 +119,13 @@ fn a_removed_rule_is_logged() {
 async fn an_error_keeps_what_was_in_force() {
     let (logs, metrics) = (Logs::collect(), Metrics::collect());
     let world = world(&order("wait = \"0s\""));
-    for (wrong, told) in [
+    for (wrong, reported) in [
         (order("wiat = \"5s\""), "locks.toml:6:1: error: [[policy]] has no field `wiat`"),
         ("version = ".to_owned(), "locks.toml:1:"),
         (order("on_busy = { fallback = \"unknown\" }"), "`unknown`, which is not registered"),
     ] {
         world.reload(&wrong).unwrap_err();
-        assert!(logs.text().contains(told), "{told}: {}", logs.text());
+        assert!(logs.text().contains(reported), "{reported}: {}", logs.text());
     }
     fs::remove_file(&world.path).unwrap();
     world.policies.reload().unwrap_err();
@@ -179,9 +179,9 @@ fn rules_that_change_locking_are_refused_unless_named() {
     else {
         panic!("refused for another reason");
     };
-    let told: Vec<_> =
+    let reported: Vec<_> =
         changes.iter().map(|change| format!("{}: {}", change.policy, change.what)).collect();
-    assert_eq!(told, ["order: key, kind", "line: mode", "attribute: kind"]);
+    assert_eq!(reported, ["order: key, kind", "line: mode", "attribute: kind"]);
 
     let allow = |names: &str| format!("version = 1\nallow_change = [{names}]\n{otherwise}");
     let some = world.reload(&allow("\"order\", \"line\"")).unwrap_err();
@@ -385,6 +385,6 @@ fn a_file_that_is_good_again_is_logged() {
     world.reload("version = ").unwrap_err();
     assert_eq!(world.reload(&order("")).unwrap(), 1);
     assert_eq!(world.reload(&order("")).unwrap(), 1);
-    let told = "the policy file has no errors any more";
-    assert_eq!(logs.text().matches(told).count(), 1, "{}", logs.text());
+    let reported = "the policy file has no errors any more";
+    assert_eq!(logs.text().matches(reported).count(), 1, "{}", logs.text());
 }

@@ -75,9 +75,9 @@ impl World {
 
     /// A request whose handler has begun.
     async fn at_work(&mut self, user: &str, path: &str) -> JoinHandle<Answer> {
-        let asked = self.ask(user, path);
+        let requested = self.ask(user, path);
         self.began.recv().await.unwrap();
-        asked
+        requested
     }
 
     async fn assert_over_limit(&self, user: &str, path: &str) {
@@ -123,7 +123,7 @@ async fn what_is_held_and_what_is_waited_for_counts_until_it_ends() {
 async fn authentication_comes_before_the_lock() {
     let world = World::of(layer());
     let answer = send(&world.app, request("PUT", "/orders/1")).await;
-    assert_eq!(answer.status, 401, "and no lock was asked for");
+    assert_eq!(answer.status, 401, "and no lock was requested");
 }
 
 #[tokio::test(start_paused = true)]
@@ -152,9 +152,9 @@ async fn left_panicked_and_refused_requests_no_longer_count() {
 async fn a_handler_that_goes_on_without_its_client_still_counts() {
     let mut world = World::of(layer().on_disconnect(OnDisconnect::Finish));
     for path in ["/orders/1", "/orders/2"] {
-        let asked = world.at_work("jane", path).await;
-        asked.abort();
-        assert!(asked.await.unwrap_err().is_cancelled());
+        let requested = world.at_work("jane", path).await;
+        requested.abort();
+        assert!(requested.await.unwrap_err().is_cancelled());
     }
     world.assert_over_limit("jane", "/orders/3").await;
     world.goes_on.add_permits(3);

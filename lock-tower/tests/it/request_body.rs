@@ -112,15 +112,15 @@ async fn bodies_of_requests_that_wait_have_a_bound_together() {
     let locks = LockClient::in_memory();
     let app = app(lock(&locks).wait(60 * SECOND)).layer(DefaultBodyLimit::max(10_000_000));
     let held = locks.write("order:7").acquire().await.unwrap();
-    let mut asked = JoinSet::new();
+    let mut requested = JoinSet::new();
     for _ in 0..8 {
         let app = app.clone();
-        asked.spawn(async move { ask(&app, chunks(&[9_000_000])).await });
+        requested.spawn(async move { ask(&app, chunks(&[9_000_000])).await });
     }
-    let refused = asked.join_next().await.unwrap().unwrap();
+    let refused = requested.join_next().await.unwrap().unwrap();
     refused.assert_problem(503, "lock-overloaded");
     drop(held);
-    for answer in asked.join_all().await {
+    for answer in requested.join_all().await {
         assert_eq!(answer.text, "9000000");
     }
     assert_eq!(ask(&app, chunks(&[9_000_000])).await.text, "9000000", "there is room again");
@@ -145,10 +145,10 @@ async fn the_time_of_the_body_is_the_requests() {
 async fn a_streamed_upload_is_read_under_its_lock() {
     let logs = Logs::collect();
     let locks = LockClient::in_memory();
-    let told = "bodies are streamed under this lock, which has no `max_hold`";
+    let reported = "bodies are streamed under this lock, which has no `max_hold`";
     let limited = lock(&locks).body(RequestBody::Stream).max_hold(2 * SECOND);
     let app = app(limited);
-    assert!(!logs.text().contains(told));
+    assert!(!logs.text().contains(reported));
     let slow = tokio::spawn({
         let app = app.clone();
         async move { ask(&app, stalled("x")).await }
@@ -158,7 +158,7 @@ async fn a_streamed_upload_is_read_under_its_lock() {
     slow.await.unwrap().assert_problem(503, "lock-lost");
 
     let _ = crate::request_body::app(lock(&locks).body(RequestBody::Stream));
-    assert!(logs.text().contains(told), "{}", logs.text());
+    assert!(logs.text().contains(reported), "{}", logs.text());
 }
 
 /// Without its lock a request is as if there were no layer.

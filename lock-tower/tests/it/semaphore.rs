@@ -220,9 +220,9 @@ async fn layer_and_attribute_take_permits_of_their_own() {
 
 #[tokio::test]
 async fn a_store_that_is_down_leaves_permits_of_this_process() {
-    use lock_conformance::{ConstantFaults, Delivery, scripted};
+    use lock_conformance::{ConstantFaults, Delivery, faulty};
     let (store, link) = (lock_tower::MemoryStore::new(), Arc::<ConstantFaults>::default());
-    let locks = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
+    let locks = faulty(LockClient::builder(), &store, Arc::clone(&link) as _);
     link.set(Delivery::after(NEVER));
     let handler = put(async |lock: Locked| format!("{:?}", lock.unlocked()));
     let layer = layer(&locks).on_store_down(OnStoreDown::Local);

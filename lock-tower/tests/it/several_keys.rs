@@ -65,7 +65,7 @@ async fn one_that_is_busy_leaves_the_others_free() {
             let answer = call(&app, "PUT", "/pay/9/7").await;
             let document = answer.assert_problem(423, "lock-busy");
             assert_eq!(document["lock"], "transfer");
-            assert!(!answer.text.contains(busy), "no key is told: {document}");
+            assert!(!answer.text.contains(busy), "no key is reported: {document}");
         }
         let other = if busy == "account:7" { "account:9" } else { "account:7" };
         assert!(locks.write(other).try_acquire().await.is_ok(), "{other} beside {busy}");
@@ -103,10 +103,10 @@ async fn each_key_has_a_token_of_its_own() {
         (token("account:7").unwrap(), token("account:9").unwrap())
     };
     let tokens = Arc::new(Mutex::new(Vec::new()));
-    let told = Arc::clone(&tokens);
+    let reported = Arc::clone(&tokens);
     let handler = async move |lock: Locked| {
         let both = tell(lock).await;
-        told.lock().unwrap().push(both);
+        reported.lock().unwrap().push(both);
     };
     let app = Router::new().route("/pay/{from}/{to}", any(handler)).route_layer(layer(&locks));
     let first = before.fencing_token().get();
@@ -155,7 +155,7 @@ async fn the_first_lost_lock_cancels_the_handler_and_is_reported() {
     for gone in ["account:7", "account:9"] {
         let store = MemoryStore::new();
         let locks = LockClient::builder().in_memory_on(&store);
-        let (tell, mut told) = mpsc::unbounded_channel();
+        let (tell, mut reported) = mpsc::unbounded_channel();
         let handler = async move |lock: Locked| {
             let lost = lock.lost();
             tell.send(None).unwrap();
@@ -164,10 +164,10 @@ async fn the_first_lost_lock_cancels_the_handler_and_is_reported() {
         };
         let app = Router::new().route("/pay/{from}/{to}", any(handler)).route_layer(layer(&locks));
         let answer = tokio::spawn(async move { call(&app, "PUT", "/pay/9/7").await });
-        assert_eq!(told.recv().await, Some(None), "it has begun");
+        assert_eq!(reported.recv().await, Some(None), "it has begun");
         store.remove(&LockKey::try_from(gone).unwrap());
         answer.await.unwrap().assert_problem(503, "lock-lost");
-        let first = tokio::time::timeout(NEVER, told.recv()).await;
+        let first = tokio::time::timeout(NEVER, reported.recv()).await;
         assert_eq!(first.unwrap().flatten().as_deref(), Some(gone));
         for key in ["account:7", "account:9"] {
             assert!(locks.write(key).wait(RELEASED).acquire().await.is_ok(), "{key} is released");

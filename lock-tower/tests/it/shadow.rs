@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::common::{Answer, NEVER, call, logs::Logs, metrics::Metrics};
 use axum::{Router, extract::Request, middleware::map_request, routing::put};
-use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_tower::{
     Enforce, FencingToken, LockClient, Locked, MemoryStore, Mode, RequestDeadline,
     RequestLockLayer,
@@ -267,7 +267,7 @@ async fn a_shadow_that_waits_takes_its_lock_in_no_other_order() {
     let store = MemoryStore::new();
     let replica = LockClient::builder().in_memory_on(&store);
     let link = Arc::<ConstantFaults>::default();
-    let locks = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
+    let locks = faulty(LockClient::builder(), &store, Arc::clone(&link) as _);
     let (inside, answers) = (locks.clone(), Arc::clone(&link));
     let work = async move || {
         answers.set(Delivery::AT_ONCE);

@@ -80,11 +80,12 @@ async fn a_hold_span_has_its_end() {
     ask(layer(&locks).enforce(Enforce::Off), "slow").await;
 
     let ended = spans.ended("lock.hold");
-    let told = |index: usize, field: &str| ended[index].get(field).map(String::as_str);
-    let ends: Vec<_> = (0..ended.len()).map(|index| told(index, "end").unwrap()).collect();
+    let reported = |index: usize, field: &str| ended[index].get(field).map(String::as_str);
+    let ends: Vec<_> = (0..ended.len()).map(|index| reported(index, "end").unwrap()).collect();
     assert_eq!(ends, ["done", "lost", "cancelled", "done"]);
-    assert_eq!((told(0, "reason"), told(1, "reason")), (None, Some("max-hold")));
-    let held_ms: Vec<_> = (0..ended.len()).map(|index| told(index, "held_ms").unwrap()).collect();
+    assert_eq!((reported(0, "reason"), reported(1, "reason")), (None, Some("max-hold")));
+    let held_ms: Vec<_> =
+        (0..ended.len()).map(|index| reported(index, "held_ms").unwrap()).collect();
     assert_eq!(held_ms, ["20000", "5000", "7000", "20000"]);
     assert!(!format!("{ended:?}").contains(SECRET), "{ended:?}");
 }

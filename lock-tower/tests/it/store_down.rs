@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::common::{Answer, NEVER, call, logs::Logs, metrics::Metrics};
 use axum::{Router, extract::Path, routing::put};
-use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_tower::{
     FencingToken, LockClient, LockError, Locked, MemoryStore, OnStoreDown, RequestLockLayer,
     RequestScopeLayer, distributed_lock, settings::Unlocked,
@@ -22,7 +22,7 @@ struct World {
 
 fn world(on_store_down: Option<OnStoreDown>) -> World {
     let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
-    let locks = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
+    let locks = faulty(LockClient::builder(), &store, Arc::clone(&link) as _);
     let mut lock = RequestLockLayer::new(locks.clone(), "order:{id}").unwrap();
     lock = lock.name("order").wait(Duration::ZERO);
     if let Some(on_store_down) = on_store_down {
@@ -91,8 +91,8 @@ async fn open_runs_without_a_lock_and_reports_it() {
     let series = r#"lock_requests_total{policy="order",mode="write",outcome="open"}"#;
     assert_eq!(metrics.value(series), 2.0);
     let lines = logs.lines();
-    let told = lines.iter().filter(|line| line.contains("WARN") && line.contains("open"));
-    assert_eq!(told.count(), 2, "{lines:?}");
+    let reported = lines.iter().filter(|line| line.contains("WARN") && line.contains("open"));
+    assert_eq!(reported.count(), 2, "{lines:?}");
     assert!(!logs.text().contains("order:7"));
 }
 
@@ -205,7 +205,7 @@ async fn a_late_reply_to_the_last_try_is_not_a_down_store() {
         let replica = LockClient::builder().in_memory_on(&store);
         let _held = replica.write("order:7").acquire().await.unwrap();
         let link = Arc::<ConstantFaults>::default();
-        let locks = scripted(LockClient::builder(), &store, Arc::clone(&link) as _);
+        let locks = faulty(LockClient::builder(), &store, Arc::clone(&link) as _);
         let lock = RequestLockLayer::new(locks, "order:{id}").unwrap();
         let lock = lock.wait(Duration::from_millis(200)).on_store_down(on_store_down);
         let app = Router::new().route("/orders/{id}", put(|| async { "done" })).route_layer(lock);
@@ -300,7 +300,7 @@ async fn a_function_within_a_request_fails_fast() {
     let calls = async move |Path(id): Path<u64>| stock(&locks, id).await.unwrap_err().to_string();
     let scope = RequestScopeLayer::new(world.locks.clone());
     let app = Router::new().route("/{id}", put(calls)).layer(scope);
-    assert!(call(&app, "PUT", "/7").await.text.contains("set down"), "it was asked");
+    assert!(call(&app, "PUT", "/7").await.text.contains("set down"), "it was requested");
     assert!(call(&app, "PUT", "/7").await.text.contains("being probed"), "nothing was sent again");
 }
 

@@ -103,7 +103,7 @@ impl Args {
     }
 }
 
-/// A subject as another process is told of it.
+/// A subject as another process is reported of it.
 pub(crate) fn spelt(name: Name) -> String {
     let value = name.to_possible_value().expect("BUG: no subject is skipped");
     value.get_name().to_owned()

@@ -46,7 +46,7 @@ impl Contest {
             of_task[process * tasks + turn.task] += 1;
         }
         let of_process: Vec<u64> = processes.iter().map(|turns| turns.len() as u64).collect();
-        let waits = turns.iter().map(|(_, turn)| turn.taken - turn.asked);
+        let waits = turns.iter().map(|(_, turn)| turn.taken - turn.requested);
         Self {
             turns: turns.len(),
             longest_wait: waits.max().unwrap_or(0),
@@ -64,8 +64,8 @@ impl Contest {
 mod tests {
     use super::*;
 
-    fn turn(task: usize, asked: Nanos, taken: Nanos, ended: Nanos) -> Turn {
-        Turn { task, asked, taken, ended }
+    fn turn(task: usize, requested: Nanos, taken: Nanos, ended: Nanos) -> Turn {
+        Turn { task, requested, taken, ended }
     }
 
     #[test]

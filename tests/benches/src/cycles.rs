@@ -87,16 +87,16 @@ enum Stop {
 async fn cycle(subject: Subject, keys: Arc<[String]>, stop: Stop) -> Vec<Nanos> {
     let mut taken = Vec::new();
     for key in keys.iter().cycle() {
-        let asked = now();
+        let requested = now();
         let over = match stop {
             Stop::After(count) => taken.len() >= count,
-            Stop::At(end) => asked >= end,
+            Stop::At(end) => requested >= end,
         };
         if over {
             break;
         }
         let held = subject.take(key).await;
-        taken.push(now() - asked);
+        taken.push(now() - requested);
         subject.give_back(held).await;
     }
     taken

@@ -86,12 +86,12 @@ impl Observer {
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
             }
-            let asked = crate::clock::now();
-            if asked >= end {
+            let requested = crate::clock::now();
+            if requested >= end {
                 return round_trips;
             }
             ping.exec_async(&mut connection).await.expect("PING");
-            round_trips.push(crate::clock::now() - asked);
+            round_trips.push(crate::clock::now() - requested);
         }
     }
 

@@ -35,7 +35,7 @@ pub(crate) enum Goal {
     AtLeast(f64),
     AtMost(f64),
     /// Without a goal: shown beside the others.
-    Told,
+    Reported,
 }
 
 /// The cost of one operation against how much of something there is.
@@ -58,7 +58,7 @@ impl Goal {
         match self {
             Self::AtLeast(goal) => Some(spread.median >= goal),
             Self::AtMost(goal) => Some(spread.median <= goal),
-            Self::Told => None,
+            Self::Reported => None,
         }
     }
 }
@@ -68,7 +68,7 @@ impl std::fmt::Display for Goal {
         match self {
             Self::AtLeast(goal) => write!(f, ">= {goal}"),
             Self::AtMost(goal) => write!(f, "<= {goal}"),
-            Self::Told => Ok(()),
+            Self::Reported => Ok(()),
         }
     }
 }
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(Goal::AtLeast(1.01).is_met(spread), Some(false));
         assert_eq!(Goal::AtMost(1.0).is_met(spread), Some(true));
         assert_eq!(Goal::AtMost(0.99).is_met(spread), Some(false));
-        assert_eq!(Goal::Told.is_met(spread), None);
+        assert_eq!(Goal::Reported.is_met(spread), None);
     }
 
     #[test]

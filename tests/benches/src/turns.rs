@@ -20,7 +20,7 @@ pub(crate) const TAKEN: &str = "turns taken: ";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Turn {
     pub(crate) task: usize,
-    pub(crate) asked: Nanos,
+    pub(crate) requested: Nanos,
     pub(crate) taken: Nanos,
     /// Just before it is given back.
     pub(crate) ended: Nanos,
@@ -46,7 +46,7 @@ pub(crate) struct Taking {
 }
 
 impl Taking {
-    /// As this program is told to do it in another process.
+    /// As this program is reported to do it in another process.
     pub(crate) fn words(&self) -> Vec<String> {
         let words = ["turns", "--url", &self.url, "--subject", &spelt(self.subject)];
         let words = words.into_iter().chain(["--key", &self.key]).map(ToOwned::to_owned);
@@ -91,7 +91,7 @@ async fn take_turns(
     let mut turns = Vec::new();
     sleep_until(start).await;
     for key in keys.iter().cycle() {
-        let asked = now();
+        let requested = now();
         let held = subject.take(key).await;
         let taken = now();
         if taken >= end {
@@ -102,7 +102,7 @@ async fn take_turns(
             sleep(hold).await;
         }
         let ended = now();
-        turns.push(Turn { task, asked, taken, ended });
+        turns.push(Turn { task, requested, taken, ended });
         subject.give_back(held).await;
     }
     turns

@@ -18,7 +18,7 @@ use crate::{
     slice::Slice,
 };
 
-/// A failure keeps its histories here, where nothing else was asked for.
+/// A failure keeps its histories here, where nothing else was requested.
 const KEPT: &str = "campaign-failure";
 
 /// The exit code after a stop signal.
@@ -144,10 +144,10 @@ async fn run(args: &Args, next: &Next, figures: &mut Figures) -> Option<PathBuf>
 
 /// Ctrl-C and SIGTERM end servers and workers too, which are dropped with the slice.
 async fn unless_stopped<F: Future>(slice: F) -> Option<F::Output> {
-    let mut told = signal(SignalKind::terminate()).expect("cannot listen for signals");
+    let mut reported = signal(SignalKind::terminate()).expect("cannot listen for signals");
     tokio::select! {
         evidence = slice => Some(evidence),
-        _ = told.recv() => None,
+        _ = reported.recv() => None,
         _ = tokio::signal::ctrl_c() => None,
     }
 }

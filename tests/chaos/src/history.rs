@@ -39,7 +39,7 @@ pub(crate) enum Record {
     /// Until `last` it was held in one mode, from `at` on in another.
     Mode { n: u64, last: Nanos, at: Nanos, access: Access, token: Option<u64> },
     /// It is over. `last`: the last look that found it held. `deadline`: until when belief would
-    /// have lasted, as that look was told.
+    /// have lasted, as that look was reported.
     End { n: u64, last: Nanos, at: Nanos, deadline: Nanos, how: Ending },
     /// Whether the release was confirmed.
     Freed { n: u64, at: Nanos, confirmed: bool },

@@ -59,7 +59,7 @@ pub(crate) const ROWS: [Row; 55] = [
     elsewhere(
         35,
         "two releases of one guard",
-        "`release` takes the guard by value: it does not compile; a release asked again is row 7",
+        "`release` takes the guard by value: it does not compile; a release requested again is row 7",
     ),
     injected(36, "release by a guard whose lease is over"),
     injected(37, "something else under a lock's key"),

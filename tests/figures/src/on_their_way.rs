@@ -15,7 +15,7 @@ use tokio::time::sleep;
 pub struct OnTheirWay(Arc<AtomicUsize>);
 
 impl OnTheirWay {
-    /// On its way before whatever this task asks next, which may be of the same key.
+    /// On its way before whatever this task requests next, which may be of the same key.
     pub fn send(&self, release: impl Future<Output = ()> + Send + 'static) {
         let mut release = Box::pin(release);
         if release.as_mut().now_or_never().is_some() {

@@ -16,12 +16,12 @@ pub fn deadline_header(input: &[u8]) {
         let Ok(value) = HeaderValue::from_bytes(line) else { return };
         headers.append(NAME, value);
     }
-    let told = untrusted_input::deadline(&NAME, &headers);
+    let reported = untrusted_input::deadline(&NAME, &headers);
     let text = String::from_utf8_lossy(input);
     let digits = text.trim_matches([' ', '\t']);
     let number = digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = number.then(|| digits.parse::<u64>().ok()).flatten();
-    match (told, number) {
+    match (reported, number) {
         (Ok(time), number) => assert_eq!(time, number.map(Duration::from_millis), "{text:?}"),
         (Err(why), None) => assert!(why.contains("x-ms"), "{why}"),
         (Err(why), Some(_)) => panic!("{text:?}: {why}"),

@@ -11,7 +11,7 @@ const TEMPLATES: [&str; 4] = [
 ];
 
 /// Lines: a query, and the values of three headers, one of them a cookie. A request has a key that
-/// is one, or is told what it did wrong, and not what it said.
+/// is one, or is reported what it did wrong, and not what it said.
 ///
 /// # Panics
 ///

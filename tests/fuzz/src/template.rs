@@ -1,6 +1,6 @@
 use lock_key::Template;
 
-/// A text is a template or is not, and is told where it is wrong.
+/// A text is a template or is not, and is reported where it is wrong.
 ///
 /// # Panics
 ///

@@ -212,7 +212,7 @@ const MIXED: &[[Mode; 2]] = &[[Read, Write]];
 const FIRST_BOTH: &[[Mode; 2]] = &[[Write, Write], [Read, Write]];
 const BOTH: &[[Mode; 2]] = &[[Write, Write], [Read, Read], [Read, Write]];
 
-/// Those of several locks that are asked for at once.
+/// Those of several locks that are requested at once.
 #[must_use]
 pub fn several() -> Vec<several::Setup> {
     let (of, native) = (several::Setup::of, several::Setup::native);

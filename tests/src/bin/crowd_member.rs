@@ -2,7 +2,7 @@
 //!
 //! | line | what it does | then prints |
 //! |---|---|---|
-//! | `stream <mode> <key> <log> <until>` | locks `key` again and again, 10 ms each, until the key `until` exists; writes to the log when it asks, when it is granted, and before it releases | `streamed` |
+//! | `stream <mode> <key> <log> <until>` | locks `key` again and again, 10 ms each, until the key `until` exists; writes to the log when it requests, when it is granted, and before it releases | `streamed` |
 //! | `hold <kind> <key>` | locks `key` until `release` | `held` |
 //! | `release` | | `released` |
 //! | `turn <kind> <key> <log> <name>` | locks `key` once and writes its name to the log meanwhile | `turned <name>` |
@@ -140,7 +140,7 @@ impl Member {
             if self.cli.exists(until).await {
                 break;
             }
-            self.write(log, &format!("asks {process}:{turn}")).await;
+            self.write(log, &format!("requests {process}:{turn}")).await;
             let guard = self.locks.lock(mode, key).wait(WAIT).acquire().await?;
             self.write(log, &format!("has {process}:{turn}")).await;
             sleep(HOLD).await;

@@ -36,7 +36,7 @@ struct TlsPort {
     port: u16,
     authority: Authority,
     identity: Identity,
-    asks: bool,
+    requests: bool,
 }
 
 impl RedisServerBuilder {
@@ -70,7 +70,7 @@ impl RedisServerBuilder {
     pub fn tls(mut self, authority: &Authority) -> Self {
         let (authority, identity) = (authority.clone(), authority.identity());
         let port = crate::free_port();
-        self.tls = Some(Box::new(TlsPort { port, authority, identity, asks: false }));
+        self.tls = Some(Box::new(TlsPort { port, authority, identity, requests: false }));
         self
     }
 
@@ -88,7 +88,7 @@ impl RedisServerBuilder {
     pub fn mutual_tls(mut self, authority: &Authority) -> Self {
         self = self.tls(authority);
         if let Some(tls) = &mut self.tls {
-            tls.asks = true;
+            tls.requests = true;
         }
         self
     }
@@ -159,8 +159,8 @@ impl RedisServerBuilder {
             command.arg("--unixsocket").arg(directory.join(SOCKET));
         }
         if let Some(tls) = &self.tls {
-            let asks = if tls.asks { "yes" } else { "no" };
-            command.args(["--tls-port", &tls.port.to_string(), "--tls-auth-clients", asks]);
+            let requests = if tls.requests { "yes" } else { "no" };
+            command.args(["--tls-port", &tls.port.to_string(), "--tls-auth-clients", requests]);
             for (option, file, pem) in [
                 ("--tls-cert-file", "server.pem", tls.identity.certificate()),
                 ("--tls-key-file", "server.key", tls.identity.key()),

@@ -33,7 +33,7 @@ pub struct ZooKeeperServerBuilder {
 struct TlsPort {
     port: u16,
     authority: Authority,
-    asks: bool,
+    requests: bool,
 }
 
 /// A server's part in an ensemble.
@@ -102,7 +102,7 @@ impl ZooKeeperServerBuilder {
     #[must_use]
     pub fn tls(mut self, authority: &Authority) -> Self {
         let authority = authority.clone();
-        self.tls = Some(TlsPort { port: crate::free_port(), authority, asks: false });
+        self.tls = Some(TlsPort { port: crate::free_port(), authority, requests: false });
         self
     }
 
@@ -111,7 +111,7 @@ impl ZooKeeperServerBuilder {
     pub fn mutual_tls(mut self, authority: &Authority) -> Self {
         self = self.tls(authority);
         if let Some(tls) = &mut self.tls {
-            tls.asks = true;
+            tls.requests = true;
         }
         self
     }
@@ -237,7 +237,7 @@ impl TlsPort {
             self.port,
             own.display(),
             trusted.display(),
-            if self.asks { "need" } else { "none" },
+            if self.requests { "need" } else { "none" },
         )
     }
 }

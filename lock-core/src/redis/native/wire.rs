@@ -128,10 +128,10 @@ impl Wire for NativeWire {
     }
 
     fn request_release(&self, key: &LockKey) -> ScriptCall {
-        let asked = key_names::release_request(&self.lock_name(key));
+        let requested = key_names::release_request(&self.lock_name(key));
         // The second time it would send the request to the next holder.
         self.locked(ScriptCall::new(&scripts::REQUEST_RELEASE), key)
-            .key(asked)
+            .key(requested)
             .ms(REQUEST_TTL)
             .non_idempotent()
     }

@@ -1,4 +1,4 @@
-//! Why a hold cannot be relied upon for as long as was asked for.
+//! Why a hold cannot be relied upon for as long as was requested.
 
 use std::time::Duration;
 

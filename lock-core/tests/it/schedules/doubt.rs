@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use lock_conformance::{CommandKind, Delivery, FaultPlan, scripted};
+use lock_conformance::{CommandKind, Delivery, FaultPlan, faulty};
 use lock_core::{LockClient, MemoryStore, Mode, UpgradeError};
 use tokio::time::sleep;
 
@@ -29,7 +29,7 @@ impl FaultPlan for Cut {
 async fn a_hold_is_renewed_in_neither_mode() {
     let (store, cut) = (MemoryStore::new(), Arc::<Cut>::default());
     let builder = || LockClient::builder().lease(LEASE).command_timeout(COMMAND_TIMEOUT);
-    let here = scripted(builder(), &store, Arc::clone(&cut) as _);
+    let here = faulty(builder(), &store, Arc::clone(&cut) as _);
     let there = builder().in_memory_on(&store);
     let mut guard = here.read("k").acquire().await.unwrap();
     cut.0.store(true, Ordering::Relaxed);

@@ -32,7 +32,7 @@ fn busy(client: &LockClient) -> JoinSet<Result<(), AcquireError>> {
                 let ask = client.write("k").lease(ms(150)).wait(LONG);
                 let guard = match ask.acquire().await {
                     Err(AcquireError::Unavailable(_)) => continue,
-                    asked => asked?,
+                    requested => requested?,
                 };
                 sleep(ms(80)).await;
                 let _ = guard.release().await;

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use lock_conformance::{CommandKind, ConstantFaults, Delivery, FaultPlan, scripted};
+use lock_conformance::{CommandKind, ConstantFaults, Delivery, FaultPlan, faulty};
 use lock_core::{
     AcquireError, LockClient, LockKey, LostCause, MemoryStore, Mode, RedLock, RedLockGuard,
     ReleaseError,
@@ -33,7 +33,7 @@ impl Servers {
             std::iter::repeat_with(Arc::<ConstantFaults>::default).take(count).collect();
         let builder = || LockClient::builder().lease(LEASE).command_timeout(COMMAND_TIMEOUT);
         let behind = |(store, link): (&MemoryStore, &Arc<ConstantFaults>)| {
-            scripted(builder(), store, Arc::clone(link) as Arc<dyn FaultPlan>)
+            faulty(builder(), store, Arc::clone(link) as Arc<dyn FaultPlan>)
         };
         let clients = stores.iter().zip(&links).map(behind).collect();
         let red_lock = red_lock_of(clients).await.unwrap();
@@ -148,7 +148,7 @@ impl FaultPlan for Counted {
 #[tokio::test(start_paused = true)]
 async fn a_waiter_polls_a_few_times_a_second() {
     let (counted, stores) = (Arc::<Counted>::default(), [0; 3].map(|_| MemoryStore::new()));
-    let behind = |store| scripted(LockClient::builder(), store, Arc::clone(&counted) as _);
+    let behind = |store| faulty(LockClient::builder(), store, Arc::clone(&counted) as _);
     let clients = stores.iter().map(behind).collect();
     let red_lock = red_lock_of(clients).await.unwrap();
     let beside = |store| LockClient::builder().in_memory_on(store);

@@ -1,4 +1,4 @@
-//! Thousands of schedules on a scripted store under a paused clock: the promises must hold whatever
+//! Thousands of schedules on a faulty store under a paused clock: the promises must hold whatever
 //! the fate of each step, wherever a future is dropped, and whenever the client is shut down.
 
 mod bounds;

@@ -72,11 +72,11 @@ async fn work_under_a_lock_does_not_run_one_step_more() {
 async fn a_late_reply_of_an_earlier_grant_is_released() {
     let world = at_once();
     world.set(Delivery { taken: Some(ms(10)), answered: Some(ms(100)) });
-    let asked = tokio::spawn(world.here.write("k").acquire());
+    let requested = tokio::spawn(world.here.write("k").acquire());
     sleep(ms(50)).await;
     assert!(world.there.is_locked("k", lock_core::Mode::Write).await.unwrap());
     suspend(LEASE);
-    let late = asked.await.unwrap().unwrap_err();
+    let late = requested.await.unwrap().unwrap_err();
     assert!(matches!(late, AcquireError::Unavailable(_)), "{late}");
     world.there.write("k").try_acquire().await.unwrap().release().await.unwrap();
     world.free("the late one").await;
@@ -120,6 +120,6 @@ async fn a_wait_is_as_long_as_the_process_has_waited() {
     sleep(ms(10)).await;
     suspend(ms(10_000));
     assert!(matches!(waiting.await.unwrap(), Err(AcquireError::Busy(_))));
-    assert_eq!(started.elapsed(), ms(2_000), "what it asks the store for is its own time");
+    assert_eq!(started.elapsed(), ms(2_000), "what it requests the store for is its own time");
     drop(guard);
 }

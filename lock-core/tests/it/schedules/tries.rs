@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use lock_conformance::{ConstantFaults, Delivery, scripted};
+use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_core::{AcquireError, Kind, LockClient, MemoryStore, Mode};
 use tokio::time::{Instant, sleep};
 
@@ -16,7 +16,7 @@ async fn a_grant_that_arrives_after_its_validity_does_not_count() {
     for (latency, granted) in [(949, true), (950, false)] {
         let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
         let builder = LockClient::builder().lease(ms(1_000)).command_timeout(LEASE);
-        let client = scripted(builder, &store, Arc::clone(&link) as _);
+        let client = faulty(builder, &store, Arc::clone(&link) as _);
         link.set(Delivery::after(ms(latency)));
         let answer = client.write("k").acquire().await;
         assert_eq!(answer.is_ok(), granted, "after {latency} ms: {answer:?}");

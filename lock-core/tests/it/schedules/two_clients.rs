@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lock_conformance::{ConstantFaults, Delivery, FaultPlan, scripted};
+use lock_conformance::{ConstantFaults, Delivery, FaultPlan, faulty};
 use lock_core::{LockClient, LockClientBuilder, MemoryStore, RedLock, test_util::red_lock_of};
 use tokio::time::Instant;
 
@@ -34,7 +34,7 @@ impl TwoClients {
     pub(crate) fn new(delivery: Delivery) -> Self {
         let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
         let script: Arc<dyn FaultPlan> = Arc::clone(&link) as _;
-        let here = scripted(builder(), &store, script);
+        let here = faulty(builder(), &store, script);
         let there = builder().in_memory_on(&store);
         Self { delivery, link, store, here, there }
     }
@@ -60,7 +60,7 @@ impl TwoClients {
     /// A majority of three servers behind the same link, and another client on each of them.
     pub(crate) async fn red_lock(&self) -> (RedLock, Vec<LockClient>) {
         let stores: Vec<_> = std::iter::repeat_with(MemoryStore::new).take(3).collect();
-        let behind = |store| scripted(builder(), store, Arc::clone(&self.link) as _);
+        let behind = |store| faulty(builder(), store, Arc::clone(&self.link) as _);
         let red_lock = red_lock_of(stores.iter().map(behind).collect()).await;
         let beside = stores.iter().map(|store| builder().in_memory_on(store)).collect();
         (red_lock.unwrap(), beside)

@@ -32,7 +32,7 @@ async fn policy_hold_until() {
 async fn policy_on_disconnect() {
     let mut world = plain();
     world.at_work().await.abort();
-    world.heard("dropped").await;
+    world.received("dropped").await;
     world.freed().await;
     for file in both(r#"on_disconnect = "finish""#) {
         let mut world = PolicyService::new(&file);
@@ -42,7 +42,7 @@ async fn policy_on_disconnect() {
         world.locks.pass(std::time::Duration::from_secs(100)).await;
         assert!(!world.is_free().await);
         world.goes_on.add_permits(1);
-        world.heard("ended").await;
+        world.received("ended").await;
         world.freed().await;
     }
 }

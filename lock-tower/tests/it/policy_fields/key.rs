@@ -50,7 +50,7 @@ async fn policy_kind() {
             let app = world.app.clone();
             tokio::spawn(async move { crate::common::call(&app, "GET", "/work/7").await })
         };
-        world.heard("began").await;
+        world.received("began").await;
         let status = world.status("GET", "/orders/7").await;
         work.abort();
         status

@@ -12,21 +12,21 @@ async fn at_once(rule: &str, status: u16) -> usize {
 
 /// The same for requests of these plans.
 async fn at_once_with(rule: &str, status: u16, plans: &[&'static str]) -> usize {
-    let asks = || {
-        let mut asks = request("PUT", "/work/7");
+    let requests = || {
+        let mut requests = request("PUT", "/work/7");
         for plan in plans {
-            asks.headers_mut().append("x-plan", plan.parse().unwrap());
+            requests.headers_mut().append("x-plan", plan.parse().unwrap());
         }
-        asks
+        requests
     };
     let mut world = PolicyService::new(&file("", &format!("{KEY}\n{rule}")));
     let mut working = Vec::new();
     loop {
         let app = world.app.clone();
-        let asks = asks();
-        let sent = tokio::spawn(async move { common::send(&app, asks).await });
+        let requests = requests();
+        let sent = tokio::spawn(async move { common::send(&app, requests).await });
         let began = tokio::select! {
-            () = world.heard("began") => true,
+            () = world.received("began") => true,
             () = tokio::time::sleep(common::NEVER) => false,
         };
         if !began {

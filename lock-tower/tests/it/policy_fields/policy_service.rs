@@ -16,7 +16,7 @@ use crate::common::{Answer, request, send};
 pub(crate) struct PolicyService {
     pub(crate) locks: TestLocks,
     pub(crate) app: Router,
-    heard: mpsc::UnboundedReceiver<&'static str>,
+    received: mpsc::UnboundedReceiver<&'static str>,
     pub(crate) goes_on: Arc<Semaphore>,
 }
 
@@ -69,7 +69,7 @@ impl PolicyService {
             })
             .parse("locks.toml", file)
             .unwrap();
-        let (tell, heard) = mpsc::unbounded_channel();
+        let (tell, received) = mpsc::unbounded_channel();
         let goes_on = Arc::new(Semaphore::new(0));
         let gate = Arc::clone(&goes_on);
         let work = async move |_: Locked| {
@@ -84,7 +84,7 @@ impl PolicyService {
             .route("/orders/{id}", any(|| async { "done" }))
             .route("/orders/{id}/lines", any(|| async { "done" }))
             .route_layer(policies.layer());
-        Self { locks, app, heard, goes_on }
+        Self { locks, app, received, goes_on }
     }
 
     pub(crate) async fn put(&self, path: &str) -> Answer {
@@ -110,12 +110,12 @@ impl PolicyService {
     pub(crate) async fn at_work(&mut self) -> JoinHandle<Answer> {
         let app = self.app.clone();
         let request = tokio::spawn(async move { send(&app, request("PUT", "/work/7")).await });
-        self.heard("began").await;
+        self.received("began").await;
         request
     }
 
-    pub(crate) async fn heard(&mut self, what: &str) {
-        assert_eq!(self.heard.recv().await, Some(what));
+    pub(crate) async fn received(&mut self, what: &str) {
+        assert_eq!(self.received.recv().await, Some(what));
     }
 
     /// Whether another replica finds the order 7 free at this moment.

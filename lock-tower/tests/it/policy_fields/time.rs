@@ -108,10 +108,10 @@ async fn is_handed_over(world: &mut PolicyService) -> bool {
     held.release().await.unwrap();
     let mut owners = Vec::new();
     for _ in &waiting {
-        world.heard("began").await;
+        world.received("began").await;
         owners.extend(client.inspect("order:7").await.unwrap().holders);
         world.goes_on.add_permits(1);
-        world.heard("ended").await;
+        world.received("ended").await;
     }
     for request in waiting {
         assert_eq!(request.await.unwrap().status, 200);
@@ -136,7 +136,7 @@ async fn holds_of_three_readers(file: &str) -> usize {
     let mut reading = Vec::new();
     for _ in 0..3 {
         reading.push(tokio::spawn(send(world.app.clone())));
-        world.heard("began").await;
+        world.received("began").await;
     }
     let holders = world.locks.client().inspect("order:7").await.unwrap().holders.len();
     world.goes_on.add_permits(reading.len());
@@ -193,8 +193,11 @@ async fn request_deadline_header() {
     world.send(bytes).await.assert_problem(400, "lock-deadline-invalid");
     let mut twice = within("2000");
     twice.headers_mut().append("x-ms", HeaderValue::from_static("2000"));
-    let told = world.send(twice).await.assert_problem(400, "lock-deadline-invalid");
-    assert!(told["detail"].as_str().unwrap().contains("`x-ms` is given more than once"), "{told}");
+    let reported = world.send(twice).await.assert_problem(400, "lock-deadline-invalid");
+    assert!(
+        reported["detail"].as_str().unwrap().contains("`x-ms` is given more than once"),
+        "{reported}"
+    );
     world.send(within("0")).await.assert_problem(503, "lock-overloaded");
     let alone = PolicyService::new(&LIMITED.replace("deadline = \"8s\"\n", ""));
     assert_eq!(waits(&alone, within("3000")).await, 3);

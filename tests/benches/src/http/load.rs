@@ -47,7 +47,7 @@ pub(super) async fn load(addr: SocketAddr, connections: usize, time: Duration) -
         .map(|connection| tokio::spawn(ask_until(connection, Arc::clone(&host), end)));
     let mut took: Vec<Nanos> = Vec::new();
     for asking in asking.collect::<Vec<_>>() {
-        took.append(&mut asking.await.expect("a connection that asks"));
+        took.append(&mut asking.await.expect("a connection that requests"));
     }
     let elapsed = (now() - start) as f64;
     let requests = took.len() as f64;
@@ -67,8 +67,8 @@ async fn connect(addr: SocketAddr) -> Connection {
 async fn ask_until(mut connection: Connection, host: Arc<str>, end: Nanos) -> Vec<Nanos> {
     let mut took = Vec::new();
     loop {
-        let asked = now();
-        if asked >= end {
+        let requested = now();
+        if requested >= end {
             return took;
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -84,6 +84,6 @@ async fn ask_until(mut connection: Connection, host: Arc<str>, end: Nanos) -> Ve
         let response = connection.send_request(request).await.expect("a response");
         assert_eq!(response.status(), StatusCode::OK);
         response.into_body().collect().await.expect("a whole body");
-        took.push(now() - asked);
+        took.push(now() - requested);
     }
 }

@@ -103,7 +103,7 @@ impl Guarded {
         }
     }
 
-    /// As another process is told of it.
+    /// As another process is reported of it.
     pub(crate) fn spelt(self) -> String {
         self.to_possible_value().expect("BUG: none is skipped").get_name().to_owned()
     }

@@ -39,7 +39,7 @@ pub(crate) struct Remembered {
 
 pub(super) async fn per_hold(world: &BenchSetup) -> Report {
     let bytes = measure(world, "holds", world.count(HOLDS, HOLDS / 10)).await;
-    told(
+    reported(
         "bytes_per_hold",
         bytes,
         Goal::AtMost(600.0),
@@ -56,7 +56,7 @@ pub(super) async fn per_waiter(world: &BenchSetup) -> Report {
     guard.release().await.expect("a release");
     holder.shutdown(PATIENCE).await.expect("nothing is held");
     let what = "task that waits for one key";
-    told("bytes_per_waiter", bytes, Goal::AtMost(1_024.0), "Memory of a waiter", what)
+    reported("bytes_per_waiter", bytes, Goal::AtMost(1_024.0), "Memory of a waiter", what)
 }
 
 async fn measure(world: &BenchSetup, of: &str, count: usize) -> Spread {
@@ -76,7 +76,7 @@ async fn measure(world: &BenchSetup, of: &str, count: usize) -> Spread {
     Spread::of(bytes)
 }
 
-fn told(
+fn reported(
     name: &'static str,
     bytes: Spread,
     goal: Goal,

@@ -83,7 +83,7 @@ pub(super) async fn processes(world: &BenchSetup) -> Report {
         }
         let tasks = if tasks == 1 { "" } else { ", 4 tasks each" };
         let by_hand = Spread::of(runs.figures(Name::GrantedByHand, Run::round_trips));
-        report.ratio(RATIO, format!("granted by hand{tasks}"), by_hand, Goal::Told);
+        report.ratio(RATIO, format!("granted by hand{tasks}"), by_hand, Goal::Reported);
         for (lock, name) in [("lock", Name::Lock), ("write", Name::Write)] {
             let part = |what: &str| format!("{lock}{tasks}{what}");
             let handed_over = |name| runs.figures(name, Run::handed_over_us);
@@ -91,14 +91,14 @@ pub(super) async fn processes(world: &BenchSetup) -> Report {
             let goal = if tasks.is_empty() { 2.0 } else { 2.5 };
             report.ratio(RATIO, part(", of granted by hand"), ratio, Goal::AtMost(goal));
             let round_trips = Spread::of(runs.figures(name, Run::round_trips));
-            report.ratio(RATIO, part(""), round_trips, Goal::Told);
+            report.ratio(RATIO, part(""), round_trips, Goal::Reported);
             let fair = |run: &Run| run.contested.contest.fair_to_processes;
             let fair = Spread::of(runs.figures(name, fair));
             report.ratio(RATIO, part(", Jain's index"), fair, Goal::AtLeast(0.99));
             let sent = Spread::of(runs.figures(name, |run| run.contested.sent));
             report.ratio(RATIO, part(", commands a turn"), sent, Goal::AtMost(3.5));
             let paused = Spread::of(runs.figures(name, Run::paused_round_trips));
-            report.ratio(RATIO, part(", by PING after a pause"), paused, Goal::Told);
+            report.ratio(RATIO, part(", by PING after a pause"), paused, Goal::Reported);
         }
         report.tables.push(table(title, &runs));
     }

@@ -31,9 +31,9 @@ struct Round {
 pub(super) async fn renewal(world: &BenchSetup) -> Report {
     let lease = if world.quick { SHORT } else { LEASE };
     let client = ours::client_with_lease(&world.url, lease).await;
-    let asked = now();
+    let requested = now();
     let guards = take_many(&client, LOCKS).await;
-    let taken = LOCKS as f64 * 1e9 / (now() - asked) as f64;
+    let taken = LOCKS as f64 * 1e9 / (now() - requested) as f64;
     // Whatever was due when the last was taken is over.
     sleep(lease / 3).await;
     let mut rounds = Vec::new();

@@ -114,7 +114,7 @@ pub(super) async fn beside_curator(world: &BenchSetup) -> Report {
             let goal = match (scene.title, other) {
                 (title, Client::Recipe) if title == ONE.title => Goal::AtLeast(0.95),
                 (title, Client::Curator) if title == MANY.title => Goal::AtLeast(1.0),
-                _ => Goal::Told,
+                _ => Goal::Reported,
             };
             report.ratio("zookeeper", format!("{part}, of {name}"), ratio, goal);
         }
@@ -156,7 +156,7 @@ async fn run(
     let (turns, _) = take_turns(world, &[], &contenders).await;
     let after = Work::of(ensemble).await;
     let taken: Vec<u64> =
-        turns.iter().flatten().map(|turn: &Turn| turn.taken - turn.asked).collect();
+        turns.iter().flatten().map(|turn: &Turn| turn.taken - turn.requested).collect();
     let contest = Contest::of(&turns, tasks);
     assert!(keys > 0 || contest.overlaps == 0, "two held one key: {contest:?}");
     Run {

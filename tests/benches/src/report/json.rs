@@ -40,7 +40,7 @@ impl Ratio {
     fn json(&self) -> Value {
         let mut value = spread(self.spread);
         value["goal"] = match self.goal {
-            Goal::Told => Value::Null,
+            Goal::Reported => Value::Null,
             goal => json!(goal.to_string()),
         };
         value["met"] = json!(self.goal.is_met(self.spread));
@@ -83,7 +83,7 @@ mod tests {
         let spread = Spread { median: 1.0, min: 0.5, max: 2.0 };
         report.ratio("two", "first", spread, Goal::AtLeast(0.9));
         report.ratio("two", "second", spread, Goal::AtMost(0.9));
-        report.ratio("two", "third", spread, Goal::Told);
+        report.ratio("two", "third", spread, Goal::Reported);
         let two = &report.json(&Value::Null)["ratios"]["two"];
         assert_eq!(two["goal"], ">= 0.9");
         assert_eq!(two["met"], false);

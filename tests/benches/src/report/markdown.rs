@@ -23,7 +23,7 @@ impl Display for Report {
             let (name, part, value) = (ratio.name, &ratio.part, figure(ratio.spread.median));
             writeln!(f, "missed: {name} ({part}): {value}, goal {}", ratio.goal)?;
         }
-        let with_goal = self.ratios.iter().filter(|ratio| ratio.goal != Goal::Told).count();
+        let with_goal = self.ratios.iter().filter(|ratio| ratio.goal != Goal::Reported).count();
         writeln!(f, "{} of {with_goal} goals met", with_goal - missed.len())
     }
 }
@@ -92,7 +92,7 @@ mod tests {
         let spread = Spread { median: 2.0, min: 1.0, max: 3.0 };
         report.ratio("fast", "lock", spread, Goal::AtLeast(2.0));
         report.ratio("small", "lock", spread, Goal::AtMost(1.5));
-        report.ratio("beside", "lock", spread, Goal::Told);
+        report.ratio("beside", "lock", spread, Goal::Reported);
         let text = report.to_string();
         assert!(text.contains("| `fast` | lock | 2.00 (1.00 to 3.00) | >= 2 | yes |"), "{text}");
         assert!(text.contains("| `small` | lock | 2.00 (1.00 to 3.00) | <= 1.5 | **no** |"));

@@ -54,12 +54,13 @@ impl GrantedByHand {
         let channel: Arc<str> = format!("{:032x}", fastrand::u128(..)).into();
         ear.subscribe(&*channel).await.expect("SUBSCRIBE");
         let waiting = Waiting::default();
-        let told = Arc::clone(&waiting);
+        let reported = Arc::clone(&waiting);
         tokio::spawn(async move {
             let mut messages = ear.into_on_message();
             while let Some(message) = messages.next().await {
                 let waiter: String = message.get_payload().expect("the next waiter");
-                let waiter = told.lock().unwrap_or_else(PoisonError::into_inner).remove(&waiter);
+                let waiter =
+                    reported.lock().unwrap_or_else(PoisonError::into_inner).remove(&waiter);
                 waiter.expect("a waiter of this process").send(()).expect("it waits");
             }
         });
@@ -87,8 +88,9 @@ impl GrantedByHand {
         self.on_their_way.send(async move {
             let line = line_of(&held.key);
             let mut call = GIVE_ON.key(held.key);
-            let told: i64 = call.key(line).invoke_async(&mut connection).await.expect("EVALSHA");
-            assert_eq!(told, 1, "the next was told, or the lock is free");
+            let reported: i64 =
+                call.key(line).invoke_async(&mut connection).await.expect("EVALSHA");
+            assert_eq!(reported, 1, "the next was reported, or the lock is free");
         });
     }
 

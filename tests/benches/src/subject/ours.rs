@@ -41,12 +41,12 @@ impl Ours {
     }
 
     pub(super) async fn take(&self, key: &str) -> LockGuard {
-        let asked = match self.kind {
+        let requested = match self.kind {
             Name::Read => self.client.read(key),
             Name::Write => self.client.write(key),
             _ => self.client.reentrant(key),
         };
-        asked.acquire().await.expect("a lock")
+        requested.acquire().await.expect("a lock")
     }
 
     pub(super) async fn settled(&self) {

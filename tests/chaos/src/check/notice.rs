@@ -16,15 +16,15 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
 }
 
 fn told_in_time(hold: &Hold, windows: &Windows, verdict: &mut Verdict) {
-    let Some((told, deadline)) = hold.told else { return };
+    let Some((reported, deadline)) = hold.reported else { return };
     verdict.notices += 1;
     let stops = windows.stops(hold.worker).iter();
     let stopped: Nanos =
-        stops.filter(|it| it.0 <= told && deadline <= it.1).map(|it| it.1 - it.0).sum();
-    if told > deadline + SLACK + stopped {
-        let late = (told - deadline) as f64 / 1e6;
-        let what = format!("worker {} was told {late:.0} ms after its deadline", hold.worker);
-        found(hold, told, what, verdict);
+        stops.filter(|it| it.0 <= reported && deadline <= it.1).map(|it| it.1 - it.0).sum();
+    if reported > deadline + SLACK + stopped {
+        let late = (reported - deadline) as f64 / 1e6;
+        let what = format!("worker {} was reported {late:.0} ms after its deadline", hold.worker);
+        found(hold, reported, what, verdict);
     }
 }
 
@@ -64,11 +64,11 @@ mod tests {
 
     #[test]
     fn a_late_notice_is_found() {
-        let mut told = hold(0, Access::Write, 0, SECOND);
-        told.told = Some((SECOND + SLACK, SECOND));
-        assert!(verdict_of(check, &past(vec![told.clone()]), &quiet()).findings.is_empty());
-        told.told = Some((SECOND + SLACK + 1, SECOND));
-        assert_eq!(verdict_of(check, &past(vec![told]), &quiet()).findings.len(), 1);
+        let mut reported = hold(0, Access::Write, 0, SECOND);
+        reported.reported = Some((SECOND + SLACK, SECOND));
+        assert!(verdict_of(check, &past(vec![reported.clone()]), &quiet()).findings.is_empty());
+        reported.reported = Some((SECOND + SLACK + 1, SECOND));
+        assert_eq!(verdict_of(check, &past(vec![reported]), &quiet()).findings.len(), 1);
     }
 
     #[test]

@@ -20,16 +20,16 @@ const KNOWN: Nanos = 400 * MS;
 pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     let mut by_key: BTreeMap<&str, Vec<&Ask>> = BTreeMap::new();
     // A single try does not queue.
-    for ask in past.asks.iter().filter(|ask| ask.family.is_fair() && ask.wait > 0) {
+    for ask in past.requests.iter().filter(|ask| ask.family.is_fair() && ask.wait > 0) {
         by_key.entry(&ask.keys[0]).or_default().push(ask);
     }
-    for (key, asks) in &mut by_key {
-        asks.sort_unstable_by_key(|ask| ask.at);
-        for (position, granted) in asks.iter().enumerate() {
+    for (key, requests) in &mut by_key {
+        requests.sort_unstable_by_key(|ask| ask.at);
+        for (position, granted) in requests.iter().enumerate() {
             if granted.answer != Answer::Granted {
                 continue;
             }
-            for earlier in asks[..position].iter().rev() {
+            for earlier in requests[..position].iter().rev() {
                 // None that came before these can still be waiting.
                 if earlier.at + 30_000 * MS < granted.at {
                     break;
@@ -56,7 +56,7 @@ fn judge(key: &str, earlier: &Ask, granted: &Ask, windows: &Windows, verdict: &m
     verdict.pairs_in_order += 1;
     if before {
         let what = format!(
-            "worker {} was granted what worker {} had asked for {:.3} s before it, and still waited for",
+            "worker {} was granted what worker {} had requested {:.3} s before it, and still waited for",
             granted.worker,
             earlier.worker,
             (granted.at - earlier.at) as f64 / 1e9
@@ -80,8 +80,8 @@ mod tests {
     fn verdict(access: Access, first_granted: Nanos, second_granted: Nanos) -> Verdict {
         let fair =
             |worker, at, end| Ask { family: Family::FairReadWrite, access, ..ask(worker, at, end) };
-        let asks = vec![fair(0, 0, first_granted), fair(1, SECOND, second_granted)];
-        verdict_of(check, &Past { asks, ..Past::default() }, &quiet())
+        let requests = vec![fair(0, 0, first_granted), fair(1, SECOND, second_granted)];
+        verdict_of(check, &Past { requests, ..Past::default() }, &quiet())
     }
 
     #[test]

@@ -16,7 +16,7 @@ const SLACK: Nanos = 3 * SECOND;
 
 pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     let foreign = windows.foreign();
-    for ask in &past.asks {
+    for ask in &past.requests {
         if let Some(what) = wrong(ask, windows, &foreign) {
             let key = ask.keys.first().cloned();
             verdict.findings.push(Finding { check: "outcomes", at: ask.end, key, what });
@@ -24,7 +24,7 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     }
     report(&past.wrong, "workers", verdict);
     verdict.unexplained +=
-        past.asks.iter().filter(|ask| is_unexplained(ask, windows)).count() as u64;
+        past.requests.iter().filter(|ask| is_unexplained(ask, windows)).count() as u64;
 }
 
 /// Refused as unavailable before its wait had ended, beside no fault that keeps it from the store: a
@@ -82,7 +82,7 @@ mod tests {
 
     fn findings(answer: Answer, end: Nanos) -> usize {
         let ask = Ask { answer, wait: SECOND, ..ask(0, 0, end) };
-        let past = Past { asks: vec![ask], ..Past::default() };
+        let past = Past { requests: vec![ask], ..Past::default() };
         verdict_of(check, &past, &quiet()).findings.len()
     }
 
@@ -101,7 +101,7 @@ mod tests {
         let counted = |end| {
             let answer = Answer::Refused(Refusal::Unavailable(0));
             let ask = Ask { answer, wait: SECOND, ..ask(0, 0, end) };
-            let past = Past { asks: vec![ask], ..Past::default() };
+            let past = Past { requests: vec![ask], ..Past::default() };
             verdict_of(check, &past, &quiet()).unexplained
         };
         assert_eq!((counted(SECOND / 2), counted(SECOND)), (1, 0));

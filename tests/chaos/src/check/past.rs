@@ -56,7 +56,7 @@ pub(crate) struct Hold {
     /// For how long the store keeps it when nothing is sent any more.
     pub(crate) kept: Nanos,
     /// When its loss was reported, and until when it would have been relied upon.
-    pub(crate) told: Option<(Nanos, Nanos)>,
+    pub(crate) reported: Option<(Nanos, Nanos)>,
     /// When its process was killed, if it was while this was held.
     pub(crate) killed: Option<Nanos>,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Hold {
 /// Everything that happened in a slice.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
-    pub(crate) asks: Vec<Ask>,
+    pub(crate) requests: Vec<Ask>,
     pub(crate) holds: Vec<Hold>,
     /// Rows that workers carried out themselves.
     pub(crate) rows: Vec<u8>,
@@ -100,16 +100,16 @@ impl Past {
     }
 
     pub(crate) fn take(&mut self, number: usize, life: &Life, records: Vec<Record>) {
-        let mut asks: HashMap<u64, usize> = HashMap::new();
+        let mut requests: HashMap<u64, usize> = HashMap::new();
         let mut open: HashMap<u64, Open> = HashMap::new();
         let (mut finished, mut latest) = (false, 0);
         for record in records {
             match record {
                 Record::Ask { n, at, family, access, keys, wait, lease, kept } => {
-                    asks.insert(n, self.asks.len());
+                    requests.insert(n, self.requests.len());
                     let (worker, life) = (life.worker, number);
                     let (end, answer) = (at, Answer::Missing);
-                    self.asks.push(Ask {
+                    self.requests.push(Ask {
                         worker,
                         life,
                         family,
@@ -125,12 +125,12 @@ impl Past {
                     latest = at;
                 }
                 Record::Refused { n, at, why } => {
-                    let ask = &mut self.asks[asks[&n]];
+                    let ask = &mut self.requests[requests[&n]];
                     (ask.end, ask.answer) = (at, Answer::Refused(why));
                 }
                 Record::Grant { n, at, left, tokens } => {
-                    let number = asks[&n];
-                    let ask = &mut self.asks[number];
+                    let number = requests[&n];
+                    let ask = &mut self.requests[number];
                     (ask.end, ask.answer) = (at, Answer::Granted);
                     let ask = ask.clone();
                     let first = self.holds.len();
@@ -147,7 +147,7 @@ impl Past {
                         token: token.filter(|_| left > 0),
                         lease: ask.lease,
                         kept: ask.kept,
-                        told: None,
+                        reported: None,
                         killed: None,
                     }));
                     let holds = (first..self.holds.len()).collect();
@@ -177,11 +177,11 @@ impl Past {
                         let hold = &mut self.holds[hold];
                         hold.last = last.max(hold.begin);
                         hold.over = at + hold.kept;
-                        hold.told = matches!(how, Ending::Lost(_)).then_some((at, deadline));
+                        hold.reported = matches!(how, Ending::Lost(_)).then_some((at, deadline));
                     }
                     latest = at;
                 }
-                Record::Freed { n, at, confirmed: true } => self.free(asks[&n], at),
+                Record::Freed { n, at, confirmed: true } => self.free(requests[&n], at),
                 Record::Freed { .. } => {}
                 Record::Stood { from, at } => self.stood.push((life.worker, (from, at))),
                 Record::Row { row, .. } => self.rows.push(row),
@@ -211,7 +211,7 @@ impl Past {
     ) {
         let end = life.killed.unwrap_or(latest);
         let mut in_line = false;
-        for ask in self.asks.iter_mut().filter(|ask| ask.life == number) {
+        for ask in self.requests.iter_mut().filter(|ask| ask.life == number) {
             if ask.answer == Answer::Missing {
                 ask.end = end.max(ask.at);
                 if life.killed.is_some() {

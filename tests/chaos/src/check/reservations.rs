@@ -7,7 +7,7 @@ use crate::keys::Family;
 pub(super) fn count(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     for (worker, span) in windows.gone_from_the_front() {
         let key = Family::left_to(worker);
-        let waits = past.asks.iter().any(|ask| {
+        let waits = past.requests.iter().any(|ask| {
             ask.worker == worker && ask.keys.contains(&key) && ask.at < span.1 && span.0 < ask.end
         });
         let mut holds: Vec<_> = past.holds.iter().filter(|hold| hold.key == key).collect();
@@ -49,7 +49,7 @@ mod tests {
                 hold
             };
             let holds = vec![held(0, 0, 200 * MS), held(2, 300 * MS, 950 * MS)];
-            let past = Past { asks: vec![waiter], holds, ..Past::default() };
+            let past = Past { requests: vec![waiter], holds, ..Past::default() };
             let windows = Windows::new(Sort::Standalone, &[gone], &[]);
             let verdict = verdict_of(count, &past, &windows);
             (verdict.left_to_the_gone, verdict.longest_left)

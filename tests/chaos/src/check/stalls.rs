@@ -35,7 +35,7 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     let inheritances: HashSet<(&str, Nanos)> =
         killed.clone().map(|hold| (hold.key.as_str(), hold.over)).collect();
     verdict.heirs += killed.filter(|hold| has_heir(past, hold)).count() as u64;
-    let waiters = past.asks.iter().filter(|ask| {
+    let waiters = past.requests.iter().filter(|ask| {
         // Which permit is free cannot be seen from outside.
         ask.family != Family::Semaphore && ask.end - ask.at > WORTH_A_LOOK
     });
@@ -70,7 +70,7 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
 fn has_heir(past: &Past, hold: &Hold) -> bool {
     let waits =
         |ask: &Ask| ask.at <= hold.last && hold.last < ask.end && ask.keys.contains(&hold.key);
-    past.asks.iter().any(|ask| ask.answer != Answer::Killed && waits(ask))
+    past.requests.iter().any(|ask| ask.answer != Answer::Killed && waits(ask))
 }
 
 /// When each key was held, or may have been.
@@ -88,12 +88,12 @@ fn blocked<'a>(past: &'a Past, windows: &Windows) -> HashMap<&'a str, Vec<Span>>
         let over = if stays { FOR_EVER } else { late(hold.last, hold.over) };
         blocked.entry(&hold.key).or_default().push((hold.begin, over));
     }
-    for ask in &past.asks {
+    for ask in &past.requests {
         let troubles = windows.troubles(ask.worker);
         let queues = ask.family.is_fair() || windows.every_waiter_queues();
         let mut spans = Vec::new();
         if windows.every_waiter_queues() {
-            // It is the first in line, perhaps, and does not know: until it is told, or its session ends.
+            // It is the first in line, perhaps, and does not know: until it is reported, or its session ends.
             let within = troubles.iter().filter(|it| it.0 < ask.end && ask.at < it.1);
             spans.extend(within.map(|it| (it.0.max(ask.at), it.1.min(ask.end) + ask.kept)));
         }
@@ -152,7 +152,7 @@ mod tests {
         waiter.answer = Answer::Refused(Refusal::Busy);
         let mut held = hold(0, Access::Write, 0, held_until);
         held.over = held_until;
-        let past = Past { asks: vec![waiter], holds: vec![held], ..Past::default() };
+        let past = Past { requests: vec![waiter], holds: vec![held], ..Past::default() };
         verdict_of(check, &past, &quiet()).findings.len()
     }
 
@@ -176,7 +176,7 @@ mod tests {
             let mut ahead = ask(0, 0, 7 * SECOND);
             (ahead.kept, ahead.answer) = (kept, Answer::Refused(Refusal::Busy));
             let behind = ask(1, SECOND, 9 * SECOND);
-            let past = Past { asks: vec![ahead, behind], ..Past::default() };
+            let past = Past { requests: vec![ahead, behind], ..Past::default() };
             verdict_of(check, &past, &Windows::new(sort, &[cut], &[])).findings.len()
         };
         assert_eq!(stalls(Sort::Standalone, 2 * SECOND), 1);
@@ -192,7 +192,7 @@ mod tests {
                 ..hold(0, Access::Write, 0, SECOND)
             };
             let heir = ask(1, 0, 2 * SECOND + after);
-            let past = Past { asks: vec![heir], holds: vec![killed], ..Past::default() };
+            let past = Past { requests: vec![heir], holds: vec![killed], ..Past::default() };
             verdict_of(check, &past, &quiet())
         };
         assert_eq!((inherited(SECOND).findings.len(), inherited(SECOND).heirs), (0, 1));

@@ -22,7 +22,7 @@ pub(super) fn hold(worker: usize, access: Access, begin: Nanos, last: Nanos) -> 
         token: None,
         lease: 1_000,
         kept: 1_000,
-        told: None,
+        reported: None,
         killed: None,
     }
 }

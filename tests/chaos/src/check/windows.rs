@@ -165,7 +165,7 @@ impl Windows {
         &self.stops[worker]
     }
 
-    /// When a worker could hear nothing from Redis, or nothing that it said was heard: each fault for
+    /// When a worker could hear nothing from Redis, or nothing that it said was received: each fault for
     /// itself, in order.
     pub(crate) fn silences(&self, worker: usize) -> &[Span] {
         &self.silences[worker]
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!((windows.stops(1), windows.troubles(1)), (&[(5, 12)][..], &[(5, 12)][..]));
         assert!(windows.signalled(1).is_empty(), "what is on another processor may go on");
         assert!(windows.stops(0).is_empty() && windows.troubles(0).is_empty());
-        assert!(windows.silences(1).is_empty(), "it may have heard of everything before");
+        assert!(windows.silences(1).is_empty(), "it may have received of everything before");
     }
 
     #[test]

@@ -7,14 +7,14 @@ use super::Admin;
 /// As some node that answers sees it: each node's position, whether it is a primary, and its line.
 pub(crate) async fn nodes(cluster: &RedisCluster) -> Vec<(usize, bool, String)> {
     for node in cluster.nodes().iter().filter(|node| node.runs()) {
-        let told = async { Admin::to(node).await?.ask::<String>(&["CLUSTER", "NODES"]).await };
-        let Ok(told) = told.await else { continue };
+        let reported = async { Admin::to(node).await?.ask::<String>(&["CLUSTER", "NODES"]).await };
+        let Ok(reported) = reported.await else { continue };
         let position = |line: &str| {
             let port: u16 =
                 line.split(' ').nth(1)?.split('@').next()?.rsplit(':').next()?.parse().ok()?;
             cluster.nodes().iter().position(|node| node.port() == port)
         };
-        let seen = told.lines().filter_map(|line| {
+        let seen = reported.lines().filter_map(|line| {
             let flags = line.split(' ').nth(2)?;
             let primary = flags.contains("master") && !flags.contains("fail");
             Some((position(line)?, primary, line.to_owned()))

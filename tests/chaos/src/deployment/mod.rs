@@ -156,14 +156,14 @@ impl Deployment {
 
     /// Sends the same to every Redis server that runs; the first refusal is the answer.
     pub(crate) async fn tell_all(&self, words: &[&str]) -> RedisResult<()> {
-        let mut told = Ok(());
+        let mut reported = Ok(());
         for server in self.servers() {
             if server.runs() {
                 let answer = async { Admin::to(server).await?.tell(words).await };
-                told = told.and(answer.await);
+                reported = reported.and(answer.await);
             }
         }
-        told
+        reported
     }
 
     /// Waits until all is as it was at the start: every server runs and follows the right primary.

@@ -7,7 +7,7 @@ use lock_tests::{Direction, Proxy, SlowDisk, ZooKeeperEnsemble, ZooKeeperMode, Z
 /// The lease of all workers' locks: three fifths of their sessions' timeout.
 pub(crate) const SESSION_LEASE: Duration = Duration::from_millis(1_200);
 /// For how long the ensemble keeps the locks of a session from which it hears nothing: the timeout, and
-/// a tick, to which it rounds up; a follower reports what it heard every half tick.
+/// a tick, to which it rounds up; a follower reports what it received every half tick.
 pub(crate) const KEPT: Duration = Duration::from_millis(2_000 + 200 + 100);
 
 /// Containers that are empty are deleted this often, so that locks meet it.

@@ -76,9 +76,9 @@ pub(super) async fn move_one(deployment: &Deployment, planned: &Planned) -> Inje
     let done = done.await;
     // All nodes are informed of the slot's owner, or clients would be redirected in circles.
     let (new, owner) = if done.is_ok() { (to, target) } else { (from, source) };
-    let mut told = vec![new];
-    told.extend(primaries.iter().map(|(at, _)| *at).filter(|at| *at != new));
-    for at in told {
+    let mut reported = vec![new];
+    reported.extend(primaries.iter().map(|(at, _)| *at).filter(|at| *at != new));
+    for at in reported {
         let words = ["CLUSTER", "SETSLOT", &slot, "NODE", &owner];
         insist("the slot to be given", || tell(at, &words)).await;
     }

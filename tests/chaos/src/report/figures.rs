@@ -72,7 +72,7 @@ impl Figures {
         let of = self.of.entry(evidence.sort).or_default();
         of.time += time;
         let before = of.grants;
-        for ask in &past.asks {
+        for ask in &past.requests {
             match &ask.answer {
                 Answer::Granted => {
                     of.grants += 1;

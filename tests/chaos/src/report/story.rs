@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// So many findings of each checker are shown in full; the rest are counted.
-const TOLD: usize = 3;
+const REPORTED: usize = 3;
 /// What happened so long before and after.
 const AROUND: Nanos = 3 * SECOND;
 const MOST_LINES: usize = 60;
@@ -16,14 +16,14 @@ const MOST_LINES: usize = 60;
 /// Findings with what happened to their keys meanwhile, in order of time; seconds count from the
 /// first acquisition of the slice.
 pub(crate) fn story(evidence: &Evidence, past: &Past, findings: &[Finding]) -> String {
-    let zero = past.asks.iter().map(|ask| ask.at).min().unwrap_or_default();
+    let zero = past.requests.iter().map(|ask| ask.at).min().unwrap_or_default();
     let mut text = String::new();
     let mut by_check: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
     for finding in findings {
         by_check.entry(finding.check).or_default().push(finding);
     }
     for (check, findings) in by_check {
-        for finding in findings.iter().take(TOLD) {
+        for finding in findings.iter().take(REPORTED) {
             let at = seconds(finding.at, zero);
             let key = finding.key.as_deref().unwrap_or("-");
             let _ = writeln!(text, "  {check} at {at:.6} on {key}: {}", finding.what);
@@ -50,9 +50,9 @@ fn around(evidence: &Evidence, past: &Past, finding: &Finding) -> Vec<(Nanos, St
         lines.push((window.begin, format!("{what} begins")));
         lines.push((window.end, format!("{what} is healed")));
     }
-    for ask in past.asks.iter().filter(|ask| near(ask.at, ask.end) && ask.keys.contains(key)) {
+    for ask in past.requests.iter().filter(|ask| near(ask.at, ask.end) && ask.keys.contains(key)) {
         let (worker, access, life) = (ask.worker, ask.access, ask.life);
-        lines.push((ask.at, format!("worker {worker} ({life}) asks to {access:?}")));
+        lines.push((ask.at, format!("worker {worker} ({life}) requests to {access:?}")));
         lines.push((ask.end, format!("worker {worker} ({life}) hears {:?}", ask.answer)));
     }
     for hold in past.holds.iter().filter(|hold| near(hold.begin, hold.last) && hold.key == *key) {
@@ -61,8 +61,8 @@ fn around(evidence: &Evidence, past: &Past, finding: &Finding) -> Vec<(Nanos, St
         let begins =
             format!("worker {worker} holds to {access:?}, token {token}, lease {lease} ms");
         lines.push((hold.begin, begins));
-        let told = hold.told.map_or("", |_| " (lost)");
-        lines.push((hold.last, format!("worker {worker} believes for the last time{told}")));
+        let reported = hold.reported.map_or("", |_| " (lost)");
+        lines.push((hold.last, format!("worker {worker} believes for the last time{reported}")));
     }
     lines.sort();
     // The nearest to the finding, where there are too many.

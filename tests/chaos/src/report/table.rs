@@ -30,7 +30,7 @@ impl fmt::Display for Figures {
         self.line(f, "overlaps where data were lost by nature", |of| of.overlaps)?;
         self.line(f, "tokens compared", |of| of.tokens)?;
         self.line(f, "pairs of fair waiters in order", |of| of.pairs)?;
-        self.line(f, "losses told in time", |of| of.notices)?;
+        self.line(f, "losses reported in time", |of| of.notices)?;
         self.line(f, "waits of more than a second", |of| of.stalls)?;
         self.millis(f, "longest wait for a lock that was free", |of| of.longest_stall)?;
         self.line(f, "times that the machine kept a worker off a processor for 100 ms", |of| {

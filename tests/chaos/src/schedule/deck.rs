@@ -65,7 +65,7 @@ const FOR_ALL_SERVERS: &[(u8, u8)] = &[
 ];
 
 const FOR_STANDALONE: &[(u8, u8)] = &[(10, 0), (11, 0), (16, 0), (24, 0), (25, 0)];
-/// 12.0: cut off and killed; 12.1: stopped until it is replaced; 16: the Sentinels are told to.
+/// 12.0: cut off and killed; 12.1: stopped until it is replaced; 16: the Sentinels are reported to.
 const FOR_SENTINEL: &[(u8, u8)] = &[(12, 0), (12, 1), (16, 0)];
 const FOR_CLUSTER: &[(u8, u8)] = &[(12, 0), (16, 0), (20, 0), (20, 1)];
 /// 39 to 41: to the leader and to a follower; 42.0: a follower cut off from clients; 42.1: all members.

@@ -109,9 +109,9 @@ fn is_on_purpose(payload: &(dyn Any + Send)) -> bool {
 
 pub(crate) fn main(settings: &Settings) -> ExitCode {
     let usual = panic::take_hook();
-    panic::set_hook(Box::new(move |told| {
-        if !is_on_purpose(told.payload()) {
-            usual(told);
+    panic::set_hook(Box::new(move |reported| {
+        if !is_on_purpose(reported.payload()) {
+            usual(reported);
         }
     }));
     let runtime =
@@ -145,9 +145,9 @@ async fn run(settings: &Settings) -> ExitCode {
         let other = (settings.number + ahead) % settings.of;
         tasks.spawn(work::precede(Arc::clone(&worker), other));
     }
-    let mut told = BufReader::new(stdin()).lines();
+    let mut reported = BufReader::new(stdin()).lines();
     let mut number = TASKS;
-    while let Ok(Some(line)) = told.next_line().await {
+    while let Ok(Some(line)) = reported.next_line().await {
         match line.split_once(' ') {
             Some(("do", row)) => {
                 let row = row.parse().expect("the number of a row");

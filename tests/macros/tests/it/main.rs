@@ -2,6 +2,6 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod accepted;
-mod asked;
 mod kinds;
 mod refused;
+mod requested;

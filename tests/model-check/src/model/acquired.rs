@@ -4,9 +4,9 @@ use lock_core::{Kind, Mode};
 
 use super::{
     op::Op,
+    reported::{is_passed_on, is_reserved},
     rules::{Step, broken},
     standing::{Held, Standing, Waiter},
-    told::{is_passed_on, is_reserved},
     wrong::Wrong,
 };
 
@@ -102,8 +102,8 @@ impl Step<'_> {
             "BUSY" => {
                 let holds = self.before.by(self.owner).is_some_and(Held::lives);
                 broken(Wrong::FalseRefusal, (!blocked && !holds) || had > 0)?;
-                let told = self.number(2);
-                broken(Wrong::FalseTime, told < 0 || (told > longest.max(1) && !holds))?;
+                let reported = self.number(2);
+                broken(Wrong::FalseTime, reported < 0 || (reported > longest.max(1) && !holds))?;
                 self.takes_a_place()?;
                 self.passes_on()
             }
@@ -155,6 +155,6 @@ impl Step<'_> {
             return Ok(());
         }
         let was = is_reserved(self.setup, self.before);
-        broken(Wrong::NotTold, !was && !is_passed_on(self.setup, self.after, self.told))
+        broken(Wrong::NotTold, !was && !is_passed_on(self.setup, self.after, self.reported))
     }
 }

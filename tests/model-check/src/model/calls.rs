@@ -21,7 +21,7 @@ use crate::{
 
 /// The owner and the request of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Asked {
+pub(super) enum Requested {
     /// An owner of the model.
     By(u8, Op),
     /// An owner that first tries what suffices if no other waits, on the native wire.
@@ -46,7 +46,7 @@ pub(crate) const PLACEHOLDER_LEASE: i64 = 77_777;
 pub(crate) fn with_nonsense(mut call: PlainCall, which: usize) -> PlainCall {
     let placeholder = PLACEHOLDER_LEASE.to_string().into_bytes();
     let lease = call.args.iter_mut().rfind(|arg| **arg == placeholder);
-    *lease.expect("BUG: a lease is asked for") = NONSENSE[which].into();
+    *lease.expect("BUG: a lease is requested") = NONSENSE[which].into();
     call
 }
 
@@ -65,17 +65,17 @@ impl<A: Copy + Eq + Hash> CallCache<A> {
     pub(crate) fn run(
         &self,
         redis: &mut Redis,
-        asked: A,
+        requested: A,
         known: i64,
         make: impl FnOnce() -> PlainCall,
     ) -> Reply {
-        let call = self.made.borrow().get(&asked).cloned();
+        let call = self.made.borrow().get(&requested).cloned();
         let (call, known_at) = call.unwrap_or_else(|| {
             let call = make();
             let placeholder = KNOWN.to_string().into_bytes();
             let known_at = (1..).zip(&call.args).filter(|(_, arg)| **arg == placeholder);
             let call = (self.lua.prepare(&call), known_at.map(|(at, _)| at).collect());
-            self.made.borrow_mut().insert(asked, call.clone());
+            self.made.borrow_mut().insert(requested, call.clone());
             call
         });
         known_at.iter().for_each(|at| call.set_arg(*at, known));
@@ -89,7 +89,7 @@ thread_local! {
 
 /// Of one thread.
 pub(super) struct Calls {
-    made: CallCache<Asked>,
+    made: CallCache<Requested>,
     kind: Kind,
     names: &'static LockNames,
     permits: Permits,
@@ -119,37 +119,39 @@ impl Calls {
     }
 
     /// Of a client that knows no greater token.
-    pub(super) fn run(&self, redis: &mut Redis, asked: Asked, known: i64) -> Reply {
-        if let Asked::By(owner, op) = asked
+    pub(super) fn run(&self, redis: &mut Redis, requested: Requested, known: i64) -> Reply {
+        if let Requested::By(owner, op) = requested
             && let Some(words) = op.plain(self.permits, &self.callers[usize::from(owner)])
         {
             return redis.call(&words);
         }
         // Where it does nothing, all that happens before the other script happens before both.
-        if let Asked::By(owner, Op::Release { mode, holds: 0, in_line: false }) = asked
+        if let Requested::By(owner, Op::Release { mode, holds: 0, in_line: false }) = requested
             && self.names.wire == Wire::Native
             && self.kind != Kind::Semaphore
         {
-            let asked = Asked::ReleaseFree(owner, mode);
-            let reply = self.made.run(redis, asked, known, || self.make(asked));
+            let requested = Requested::ReleaseFree(owner, mode);
+            let reply = self.made.run(redis, requested, known, || self.make(requested));
             if let [done, _] = reply.parts()
                 && done.text() == Some("DONE")
             {
                 return Reply::Array(vec![Reply::Bulk(b"FREED".into()), Reply::Bulk(NONCE.into())]);
             }
         }
-        let reply = self.made.run(redis, asked, known, || self.make(asked));
+        let reply = self.made.run(redis, requested, known, || self.make(requested));
         if self.names.wire == Wire::Native { native::alone(reply) } else { reply }
     }
 
-    fn make(&self, asked: Asked) -> PlainCall {
-        match asked {
-            Asked::By(owner, op) => op.call(self.permits, &self.callers[usize::from(owner)]),
-            Asked::ReleaseFree(owner, mode) => self.callers[usize::from(owner)].release_free(mode),
-            Asked::TakeAway => self.callers[0].call(Step::TakeAway, NONCE),
-            Asked::Inspect => self.callers[0].inspect(NONCE),
-            Asked::Newcomer(number) => self.newcomer(number, self.newcomers_lease),
-            Asked::Nonsense(which) => with_nonsense(self.newcomer(0, PLACEHOLDER_LEASE), which),
+    fn make(&self, requested: Requested) -> PlainCall {
+        match requested {
+            Requested::By(owner, op) => op.call(self.permits, &self.callers[usize::from(owner)]),
+            Requested::ReleaseFree(owner, mode) => {
+                self.callers[usize::from(owner)].release_free(mode)
+            }
+            Requested::TakeAway => self.callers[0].call(Step::TakeAway, NONCE),
+            Requested::Inspect => self.callers[0].inspect(NONCE),
+            Requested::Newcomer(number) => self.newcomer(number, self.newcomers_lease),
+            Requested::Nonsense(which) => with_nonsense(self.newcomer(0, PLACEHOLDER_LEASE), which),
         }
     }
 

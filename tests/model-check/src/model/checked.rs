@@ -2,7 +2,7 @@
 
 use stateright::{Model, Property};
 
-use super::{Action, Locks, ModelState, Wrong, deed, everywhere, inspected, standing::Standing};
+use super::{Action, Locks, ModelState, Wrong, action, everywhere, inspected, standing::Standing};
 use crate::search::unbroken;
 
 impl Model for Locks {
@@ -27,13 +27,13 @@ impl Model for Locks {
             if is_over {
                 continue;
             }
-            let deeds = deed::deeds(&self.setup, world, at);
+            let actions = action::actions(&self.setup, world, at);
             if client.late.is_none() && under_way < usize::from(self.setup.late) {
-                // What follows a plain command is heard, or it makes no difference.
-                let sent = deeds.iter().filter(|deed| **deed != deed::Deed::GoOn);
-                actions.extend(sent.map(|&deed| Action::Send(at, deed)));
+                // What follows a plain command is received, or it makes no difference.
+                let sent = actions.iter().filter(|action| **action != action::Action::GoOn);
+                actions.extend(sent.map(|&action| Action::Send(at, action)));
             }
-            actions.extend(deeds.into_iter().map(|deed| Action::Do(at, deed)));
+            actions.extend(actions.into_iter().map(|action| Action::Do(at, action)));
         }
         if is_over && under_way == 0 {
             return;

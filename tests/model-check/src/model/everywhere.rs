@@ -3,8 +3,8 @@
 use lock_core::Kind;
 
 use super::{
-    calls::{Asked, Calls, NONSENSE},
-    deed::name,
+    action::name,
+    calls::{Calls, NONSENSE, Requested},
     names::{LockNames, Wire},
     setup::{PLACE, Setup},
     standing::{Held, Standing},
@@ -108,7 +108,7 @@ pub(super) fn is_freed(setup: &Setup, world: &ModelState, calls: &Calls) -> bool
     if !is_free || world.operations < 2 {
         let mut redis = redis.clone();
         for newcomer in 0..permits {
-            let reply = calls.run(&mut redis, Asked::Newcomer(newcomer), 0);
+            let reply = calls.run(&mut redis, Requested::Newcomer(newcomer), 0);
             if reply.parts().first().and_then(Reply::text) != Some("GRANTED") {
                 return false;
             }
@@ -121,7 +121,7 @@ pub(super) fn is_freed(setup: &Setup, world: &ModelState, calls: &Calls) -> bool
 /// Arguments that are none change nothing and are refused.
 pub(super) fn is_picky(world: &ModelState, calls: &Calls) -> bool {
     // What a script says to them does not depend on much.
-    let run = |redis: &mut Redis, which| calls.run(redis, Asked::Nonsense(which), 0);
+    let run = |redis: &mut Redis, which| calls.run(redis, Requested::Nonsense(which), 0);
     world.operations > 1 || refuses_nonsense(&world.redis, run)
 }
 

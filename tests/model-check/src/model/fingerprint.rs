@@ -4,7 +4,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{
-    deed::owners,
+    action::owners,
     names::{K, NATIVE_K, SYMBOLS},
     state::{Client, Hold, ModelState},
 };
@@ -196,10 +196,10 @@ fn place(value: &[u8]) -> Option<(i64, i64)> {
 }
 
 fn relative(hold: &Hold, now: i64) -> impl Hash {
-    let Hold { asked, guards, stored, doubt, leaving, taken, in_line, .. } = hold.clone();
+    let Hold { requested, guards, stored, doubt, leaving, taken, in_line, .. } = hold.clone();
     let left = |until: i64| (until - now).max(0);
     let times = (left(hold.until), left(hold.reads_until));
     // The past has no effect any more, except on waiters.
-    let waiting = hold.asks().then(|| (now - hold.since, hold.yields_until.map(left)));
-    (asked, (guards, stored), (doubt, leaving, taken), in_line, times, waiting)
+    let waiting = hold.requests().then(|| (now - hold.since, hold.yields_until.map(left)));
+    (requested, (guards, stored), (doubt, leaving, taken), in_line, times, waiting)
 }

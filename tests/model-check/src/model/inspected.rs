@@ -3,7 +3,7 @@
 use lock_core::{Kind, Mode};
 
 use super::{
-    calls::{Asked, Calls},
+    calls::{Calls, Requested},
     names::Wire,
     setup::Setup,
     standing::{Held, Standing, Waiter},
@@ -16,7 +16,7 @@ use crate::redis::Reply;
 pub(super) fn is_true(setup: &Setup, world: &ModelState, calls: &Calls) -> bool {
     let standing = Standing::of(&world.redis, setup.kind, setup.names);
     let mut redis = world.redis.clone();
-    let reply = calls.run(&mut redis, Asked::Inspect, 0);
+    let reply = calls.run(&mut redis, Requested::Inspect, 0);
     // On the native wire it drops what has expired.
     let is_unchanged = match setup.names.wire {
         Wire::Redisson => redis == world.redis,

@@ -1,35 +1,35 @@
 //! Clients that do whatever clients may do, on scripts that must keep them apart.
 
 mod acquired;
+pub(crate) mod action;
 pub(crate) mod calls;
 mod checked;
-pub(crate) mod deed;
 pub(crate) mod everywhere;
 pub(crate) mod fingerprint;
-mod heard;
 mod inspected;
 pub(crate) mod names;
 pub(crate) mod native;
 pub(crate) mod op;
+mod received;
 pub(crate) mod replies;
+mod reported;
 pub(crate) mod rules;
 pub(crate) mod setup;
 pub(crate) mod standing;
 pub(crate) mod state;
-mod told;
 mod wrong;
 
 use std::rc::Rc;
 
-pub use deed::Deed;
+pub use action::Action;
 pub use op::Op;
 pub use setup::Setup;
 pub use state::{Client, Hold, Holds, ModelState, Tried};
 pub use wrong::Wrong;
 
 use crate::{redis::Reply, search::Search, texts::Texts};
-use calls::{Asked, Calls};
-use deed::Whose;
+use action::Whose;
+use calls::{Calls, Requested};
 use rules::Step;
 use standing::Standing;
 
@@ -47,9 +47,9 @@ pub enum Action {
     /// So many milliseconds pass.
     Tick(i64),
     /// A client does something, and hears the answer.
-    Do(usize, Deed),
+    Do(usize, Action),
     /// A client sends something, and hears no more of it.
-    Send(usize, Deed),
+    Send(usize, Action),
     /// What was sent so arrives.
     Arrive(usize),
     /// What was sent so never arrives.
@@ -90,23 +90,23 @@ impl Locks {
         let kind = self.setup.kind;
         let before = Standing::of(&world.redis, kind, self.setup.names);
         let untouched = world.redis.is_full().then(|| world.redis.clone());
-        let reply = self.calls().run(&mut world.redis, Asked::By(owner, op), known);
+        let reply = self.calls().run(&mut world.redis, Requested::By(owner, op), known);
         if let Some(untouched) = untouched.filter(|_| is_out_of_memory(&reply)) {
             let is_kept = op.needs_memory() && world.redis == untouched;
             world.wrong = (!is_kept).then_some(Wrong::Memory);
             return reply;
         }
-        let told = world.redis.take_told();
+        let reported = world.redis.take_told();
         let after = Standing::of(&world.redis, kind, self.setup.names);
         let step = Step {
             setup: &self.setup,
-            owner: &deed::name(&self.setup, owner),
+            owner: &action::name(&self.setup, owner),
             op,
             now: world.now(),
             before: &before,
             after: &after,
             reply: &reply,
-            told: &told,
+            reported: &reported,
             highest: self.setup.least_token(known, world.highest),
         };
         world.wrong = if world.evicted { step.judge_after_eviction() } else { step.judge() }.err();
@@ -116,8 +116,8 @@ impl Locks {
     fn take(&self, world: &mut ModelState, action: Action) -> Option<()> {
         match action {
             Action::Tick(ms) => world.redis.advance(ms),
-            Action::Do(at, deed) => {
-                let (whose, op) = deed::begin(&self.setup, world, at, deed)?;
+            Action::Do(at, action) => {
+                let (whose, op) = action::begin(&self.setup, world, at, action)?;
                 let owner = world.owner(at, whose)?;
                 let known = world.clients[at].known;
                 let reply = self.run(world, owner, op, known);
@@ -125,7 +125,7 @@ impl Locks {
                 // A client that is refused for want of memory does not know what stands there.
                 if world.wrong.is_none() && !is_out_of_memory(&reply) {
                     let (now, client) = (world.now(), &mut world.clients[at]);
-                    let token = heard::hear(&self.setup, client, whose, op, &reply, now);
+                    let token = received::hear(&self.setup, client, whose, op, &reply, now);
                     let token = token.unwrap_or(i64::MAX);
                     // The token of a free lock, which no reply of a script has.
                     if matches!(op, Op::TryFree { .. } | Op::DrawToken | Op::ReadValue)
@@ -138,8 +138,8 @@ impl Locks {
                     }
                 }
             }
-            Action::Send(at, deed) => {
-                let (whose, op) = deed::begin(&self.setup, world, at, deed)?;
+            Action::Send(at, action) => {
+                let (whose, op) = action::begin(&self.setup, world, at, action)?;
                 world.clients[at].late = Some((world.owner(at, whose)?, op));
                 world.operations += 1;
             }
@@ -176,8 +176,8 @@ impl Locks {
     fn take_away(&self, world: &mut ModelState) {
         let kind = self.setup.kind;
         let before = Standing::of(&world.redis, kind, self.setup.names);
-        let reply = self.calls().run(&mut world.redis, Asked::TakeAway, world.highest);
-        let told = world.redis.take_told();
+        let reply = self.calls().run(&mut world.redis, Requested::TakeAway, world.highest);
+        let reported = world.redis.take_told();
         let after = Standing::of(&world.redis, kind, self.setup.names);
         let was_held = before.held.iter().any(standing::Held::lives);
         let parts = reply.parts();
@@ -189,7 +189,7 @@ impl Locks {
                     Some(Wrong::FalseRelease)
                 } else if self.setup.has_tokens() && token <= world.highest {
                     Some(Wrong::Token)
-                } else if !told::all_told(&self.setup, &before, &after, &told) {
+                } else if !reported::all_told(&self.setup, &before, &after, &reported) {
                     Some(Wrong::NotTold)
                 } else {
                     world.highest = world.highest.max(token);

@@ -1,6 +1,6 @@
 //! The names of a model's lock, or of several, and of their owners.
 //!
-//! An owner is told by one byte of its name that occurs in no other name: so states that differ in
+//! An owner is reported by one byte of its name that occurs in no other name: so states that differ in
 //! the names of clients alone are found to be the same.
 
 use lock_core::{Kind, test_util::ScriptCaller};
@@ -69,7 +69,7 @@ macro_rules! native_names_of {
 pub(crate) static K: LockNames = names_of!("k");
 /// The same on the native wire.
 pub(crate) static NATIVE_K: LockNames = native_names_of!("k");
-/// Of those that are asked for together, in their order.
+/// Of those that are requested together, in their order.
 pub(crate) static SEVERAL: [LockNames; 2] = [names_of!("a"), names_of!("b")];
 
 /// The same on the native wire.

@@ -12,7 +12,7 @@ use super::{
     state::Holds,
 };
 
-/// What is asked of Redis.
+/// What is requested of Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "as in the steps of a store")]
 pub enum Op {

@@ -5,9 +5,9 @@ use lock_core::{Kind, Mode};
 use super::{
     op::Op,
     replies,
+    reported::all_told,
     setup::Setup,
     standing::{Held, Standing, Waiter},
-    told::all_told,
     wrong::Wrong,
 };
 use crate::redis::Reply;
@@ -22,7 +22,7 @@ pub(crate) struct Step<'a> {
     pub(crate) after: &'a Standing,
     pub(crate) reply: &'a Reply,
     /// What was published: channel and message.
-    pub(crate) told: &'a [(Vec<u8>, Vec<u8>)],
+    pub(crate) reported: &'a [(Vec<u8>, Vec<u8>)],
     pub(crate) highest: i64,
 }
 
@@ -215,7 +215,7 @@ impl Step<'_> {
             matches!(self.op, Op::Release { .. } | Op::Leave { .. } | Op::Downgrade { .. });
         broken(
             Wrong::NotTold,
-            gives_up && !all_told(self.setup, self.before, self.after, self.told),
+            gives_up && !all_told(self.setup, self.before, self.after, self.reported),
         )
     }
 }

@@ -26,9 +26,9 @@ pub struct Setup {
     pub clients: u8,
     /// How many scripts are run, by all of them together.
     pub operations: u8,
-    /// In which modes it is asked for.
+    /// In which modes it is requested.
     pub modes: &'static [Mode],
-    /// Leases that are asked for, in milliseconds.
+    /// Leases that are requested, in milliseconds.
     pub leases: &'static [i64],
     /// How many holds of a mode one owner takes, at most.
     pub holds: u32,

@@ -52,8 +52,8 @@ pub struct Tried {
 pub struct Hold {
     /// Which of the client's owners this is.
     pub owner: u8,
-    /// In which mode it was asked for first, and for how long.
-    pub asked: (Mode, i64),
+    /// In which mode it was requested first, and for how long.
+    pub requested: (Mode, i64),
     /// What the program has.
     pub guards: Holds,
     /// The most that Redis may have for it.
@@ -82,7 +82,7 @@ impl Hold {
     pub(super) fn new(owner: u8, mode: Mode, lease: i64, now: i64) -> Self {
         Self {
             owner,
-            asked: (mode, lease),
+            requested: (mode, lease),
             guards: Holds::default(),
             stored: Holds::default(),
             until: now,
@@ -107,8 +107,8 @@ impl Hold {
         !self.guards.none() && !self.taken && self.until > now
     }
 
-    /// It asks still: it was refused, or does not know.
-    pub(super) fn asks(&self) -> bool {
+    /// It requests still: it was refused, or does not know.
+    pub(super) fn requests(&self) -> bool {
         self.guards.none() && !self.leaving
     }
 

@@ -364,7 +364,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: changes of mode",
     },
     Mutant {
-        name: "a downgrade asked again is lost",
+        name: "a downgrade requested again is lost",
         defect: "",
         file: "read_write/downgrade",
         from: "  if not kept then return {'LOST', nonce} end\n",

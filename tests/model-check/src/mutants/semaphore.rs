@@ -28,7 +28,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "semaphore: three",
     },
     Mutant {
-        name: "a permit that is asked for again counts twice",
+        name: "a permit that is requested again counts twice",
         defect: "C6",
         file: "semaphore/acquire",
         from: "if ends > now then\n  redis",

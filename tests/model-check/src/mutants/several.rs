@@ -60,7 +60,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "several locks: nested",
     },
     Mutant {
-        name: "as many holds are left as were asked for",
+        name: "as many holds are left as were requested",
         defect: "",
         file: "common/acquire_all",
         from: "(member.args[member.kind.holds] or 1) - 1",
@@ -92,7 +92,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "several locks: two",
     },
     Mutant {
-        name: "each member's first hold is asked for",
+        name: "each member's first hold is requested",
         defect: "",
         file: "common/acquire_all",
         from: "member.args[at + 1] = ARGV[arg_at + at]",
@@ -100,7 +100,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "several locks: nested",
     },
     Mutant {
-        name: "a lock that is given back is told elsewhere",
+        name: "a lock that is given back is reported elsewhere",
         defect: "",
         file: "common/acquire_all",
         from: "exclusive_release({keys[1], keys[4], keys[2]}",
@@ -108,7 +108,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "several locks: two",
     },
     Mutant {
-        name: "a read that is given back is told elsewhere",
+        name: "a read that is given back is reported elsewhere",
         defect: "",
         file: "common/acquire_all",
         from: "read_write_release_read({keys[1], keys[4], keys[5], keys[2]}",
@@ -116,7 +116,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "several read/write locks: two",
     },
     Mutant {
-        name: "a write that is given back is told elsewhere",
+        name: "a write that is given back is reported elsewhere",
         defect: "",
         file: "common/acquire_all",
         from: "read_write_release_write({keys[1], keys[4], keys[2]}",

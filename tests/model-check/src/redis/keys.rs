@@ -45,7 +45,7 @@ pub(super) fn time(redis: &Redis) -> Answer {
 }
 
 pub(super) fn publish(redis: &mut Redis, args: &[Vec<u8>]) -> Answer {
-    redis.told.push((args[0].clone(), args[1].clone()));
+    redis.reported.push((args[0].clone(), args[1].clone()));
     Ok(Reply::count(0))
 }
 

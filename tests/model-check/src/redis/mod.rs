@@ -31,7 +31,7 @@ pub struct Entry {
 pub struct Redis {
     now_us: i64,
     entries: BTreeMap<Vec<u8>, Entry>,
-    told: Vec<(Vec<u8>, Vec<u8>)>,
+    reported: Vec<(Vec<u8>, Vec<u8>)>,
     denied: Option<Vec<u8>>,
     /// At its memory limit, without eviction.
     full: bool,
@@ -46,7 +46,7 @@ impl Redis {
         Self {
             now_us,
             entries: BTreeMap::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
             denied: None,
             full: false,
             dirty: false,
@@ -99,9 +99,9 @@ impl Redis {
         }
     }
 
-    /// What was published since this was asked last: channel and message.
+    /// What was published since this was requested last: channel and message.
     pub fn take_told(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        std::mem::take(&mut self.told)
+        std::mem::take(&mut self.reported)
     }
 
     /// Removes a key, as a failover may.

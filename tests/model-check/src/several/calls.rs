@@ -25,7 +25,7 @@ use crate::{
 
 /// The owner and the request of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Asked {
+pub(super) enum Requested {
     By(Op),
     /// An owner that was never seen before requests both.
     Newcomer,
@@ -40,7 +40,7 @@ thread_local! {
 /// Of one thread.
 pub(super) struct Calls {
     setup: Setup,
-    made: CallCache<Asked>,
+    made: CallCache<Requested>,
 }
 
 impl Calls {
@@ -55,16 +55,16 @@ impl Calls {
         })
     }
 
-    pub(super) fn run(&self, redis: &mut Redis, asked: Asked) -> Reply {
-        let reply = self.made.run(redis, asked, 0, || self.make(asked));
+    pub(super) fn run(&self, redis: &mut Redis, requested: Requested) -> Reply {
+        let reply = self.made.run(redis, requested, 0, || self.make(requested));
         if self.setup.is_native() { native::in_parts(reply) } else { reply }
     }
 
-    fn make(&self, asked: Asked) -> PlainCall {
-        match asked {
-            Asked::By(op) => op.call(&self.setup),
-            Asked::Newcomer => self.newcomer(LEASE_MS),
-            Asked::Nonsense(which) => with_nonsense(self.newcomer(PLACEHOLDER_LEASE), which),
+    fn make(&self, requested: Requested) -> PlainCall {
+        match requested {
+            Requested::By(op) => op.call(&self.setup),
+            Requested::Newcomer => self.newcomer(LEASE_MS),
+            Requested::Nonsense(which) => with_nonsense(self.newcomer(PLACEHOLDER_LEASE), which),
         }
     }
 
@@ -73,7 +73,7 @@ impl Calls {
         let alone = Alone::Acquire { mode, holds, lease, yields, waits, waited };
         let of = |at: usize| newcomer(self.setup.kinds[at], &self.setup.names[at], 0);
         let ask = |at: usize| alone.ask(self.setup.side(at).counts());
-        let (callers, asks) = ([of(0), of(1)], [ask(0), ask(1)]);
-        ScriptCaller::call_all(&[(&callers[0], asks[0]), (&callers[1], asks[1])], NONCE)
+        let (callers, requests) = ([of(0), of(1)], [ask(0), ask(1)]);
+        ScriptCaller::call_all(&[(&callers[0], requests[0]), (&callers[1], requests[1])], NONCE)
     }
 }

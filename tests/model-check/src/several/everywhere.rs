@@ -3,7 +3,7 @@
 use lock_core::{Kind, Mode};
 
 use super::{
-    calls::{Asked, Calls},
+    calls::{Calls, Requested},
     rules::standings,
     setup::{LEASE_MS, Setup, Trouble},
     state::{Hold, SeveralState},
@@ -86,7 +86,7 @@ pub(super) fn is_freed(
     // States with nothing except tokens are alike: once is enough.
     let is_free = redis.entries().all(|(key, _)| is_token(key));
     if !world.troubled && (!is_free || world.operations < 2) {
-        let reply = calls.run(&mut redis, Asked::Newcomer);
+        let reply = calls.run(&mut redis, Requested::Newcomer);
         if reply.parts().first().and_then(Reply::text) != Some("GRANTED") {
             return false;
         }
@@ -98,6 +98,6 @@ pub(super) fn is_freed(
 /// A lease of the second lock that is none changes nothing, of the first one neither.
 pub(super) fn is_picky(world: &SeveralState, calls: &Calls) -> bool {
     // What a script says to them does not depend on much.
-    let run = |redis: &mut Redis, which| calls.run(redis, Asked::Nonsense(which));
+    let run = |redis: &mut Redis, which| calls.run(redis, Requested::Nonsense(which));
     world.operations > 1 || refuses_nonsense(&world.redis, run)
 }

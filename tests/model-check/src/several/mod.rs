@@ -1,10 +1,10 @@
 //! Two locks that clients ask for one by one, or at once and all or nothing.
 
+mod action;
 mod calls;
-mod deed;
 mod everywhere;
-mod heard;
 mod op;
+mod received;
 mod rules;
 mod setup;
 mod state;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use stateright::{Model, Property};
 
-pub use deed::Deed;
+pub use action::Action;
 pub use op::{Ask, Op};
 pub use setup::{Setup, Trouble};
 pub use state::{Client, Hold, SeveralState};
@@ -24,7 +24,7 @@ use crate::{
     search::{Search, unbroken},
     texts::Texts,
 };
-use calls::{Asked, Calls};
+use calls::{Calls, Requested};
 use rules::Step;
 use setup::TICK_MS;
 
@@ -34,9 +34,9 @@ pub enum Action {
     /// Time passes.
     Tick,
     /// A client does something, and hears the answer.
-    Do(usize, Deed),
-    /// A client asks for both at once, and hears no more of it.
-    Send(usize, Deed),
+    Do(usize, Action),
+    /// A client requests both at once, and hears no more of it.
+    Send(usize, Action),
     /// What was sent so arrives.
     Arrive(usize),
     /// What was sent so never arrives.
@@ -70,8 +70,8 @@ impl Several {
     fn run(&self, world: &mut SeveralState, op: Op) -> Reply {
         let calls = self.calls();
         let mut redis = world.redis.clone();
-        let reply = calls.run(&mut redis, Asked::By(op));
-        let told = redis.take_told();
+        let reply = calls.run(&mut redis, Requested::By(op));
+        let reported = redis.take_told();
         let step = Step {
             setup: &self.setup,
             sides: &self.sides,
@@ -80,7 +80,7 @@ impl Several {
             world,
             redis: &redis,
             reply: &reply,
-            told: &told,
+            reported: &reported,
         };
         let wrong = step.judge().err();
         (world.redis, world.wrong) = (redis, wrong);
@@ -90,24 +90,26 @@ impl Several {
     fn take(&self, world: &mut SeveralState, action: Action) -> Option<()> {
         match action {
             Action::Tick => world.redis.advance(TICK_MS),
-            Action::Do(at, deed) => {
-                let op = deed::begin(&self.setup, world, at, deed)?;
+            Action::Do(at, action) => {
+                let op = action::begin(&self.setup, world, at, action)?;
                 let reply = self.run(world, op);
                 world.operations += 1;
                 if world.wrong.is_none() {
                     world.heard_tokens(op, &reply);
                     let now = world.now();
-                    heard::hear(&self.setup, &mut world.clients[at], op, &reply, now);
+                    received::hear(&self.setup, &mut world.clients[at], op, &reply, now);
                 }
             }
-            Action::Send(at, deed) => {
-                let Op::All(asks) = deed::begin(&self.setup, world, at, deed)? else { return None };
-                world.clients[at].late = Some(asks);
+            Action::Send(at, action) => {
+                let Op::All(requests) = action::begin(&self.setup, world, at, action)? else {
+                    return None;
+                };
+                world.clients[at].late = Some(requests);
                 world.operations += 1;
             }
             Action::Arrive(at) => {
-                let asks = world.clients[at].late.take()?;
-                self.run(world, Op::All(asks));
+                let requests = world.clients[at].late.take()?;
+                self.run(world, Op::All(requests));
             }
             Action::Vanish(at) => world.clients[at].late = None,
             Action::Trouble => self.trouble(world),
@@ -175,13 +177,13 @@ impl Model for Several {
             if is_over {
                 continue;
             }
-            let deeds = deed::deeds(&self.setup, world, at);
+            let actions = action::actions(&self.setup, world, at);
             if client.late.is_none() && under_way < usize::from(self.setup.late) {
                 // What comes late for one lock is for the models of one lock.
-                let all = deeds.iter().filter(|deed| matches!(deed, Deed::All(_)));
-                actions.extend(all.map(|&deed| Action::Send(at, deed)));
+                let all = actions.iter().filter(|action| matches!(action, Action::All(_)));
+                actions.extend(all.map(|&action| Action::Send(at, action)));
             }
-            actions.extend(deeds.into_iter().map(|deed| Action::Do(at, deed)));
+            actions.extend(actions.into_iter().map(|action| Action::Do(at, action)));
         }
         if is_over && under_way == 0 {
             return;

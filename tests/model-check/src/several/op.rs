@@ -1,4 +1,4 @@
-//! What is asked of Redis: for one of the locks, or for both.
+//! What is requested of Redis: for one of the locks, or for both.
 
 use lock_core::{
     Mode,
@@ -8,7 +8,7 @@ use lock_core::{
 use super::setup::{LEASE_MS, Setup};
 use crate::model::{Op as Alone, names::caller, op::NONCE};
 
-/// What one owner is asked for on one lock.
+/// What one owner is requested on one lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "as in the steps of a store")]
 pub struct Ask {
@@ -30,7 +30,7 @@ pub enum Op {
 }
 
 impl Ask {
-    /// As it is asked for alone.
+    /// As it is requested alone.
     pub(super) fn alone(self) -> Alone {
         let Self { mode, holds, yields, waits, waited, .. } = self;
         Alone::Acquire { mode, holds, lease: LEASE_MS, yields, waits, waited }

@@ -1,7 +1,7 @@
 //! What one step may do to each of the locks, and say.
 
 use super::{
-    calls::{Asked, Calls},
+    calls::{Calls, Requested},
     op::{Ask, Op},
     setup::{Setup, Trouble},
     state::SeveralState,
@@ -32,16 +32,16 @@ pub(super) struct Step<'a> {
     pub(super) redis: &'a Redis,
     pub(super) reply: &'a Reply,
     /// What was published, in order: channel and message.
-    pub(super) told: &'a [(Vec<u8>, Vec<u8>)],
+    pub(super) reported: &'a [(Vec<u8>, Vec<u8>)],
 }
 
 impl Step<'_> {
     /// The first rule that is broken.
     pub(super) fn judge(&self) -> Result<(), Wrong> {
         match self.op {
-            Op::All(asks) => {
-                self.judge_all(asks)?;
-                self.as_each_alone(asks)
+            Op::All(requests) => {
+                self.judge_all(requests)?;
+                self.as_each_alone(requests)
             }
             Op::One(lock, ask) => self.judge_one(lock, ask.owner, ask.alone()),
             Op::Release { at, owner, mode, holds, in_line } => {
@@ -62,26 +62,26 @@ impl Step<'_> {
         self.on(lock, owner, op, self.reply, |step| step.judge())
     }
 
-    fn judge_all(&self, asks: [Ask; 2]) -> Result<(), Wrong> {
+    fn judge_all(&self, requests: [Ask; 2]) -> Result<(), Wrong> {
         let parts = self.reply.parts();
         if let Reply::Error(_) = self.reply {
             broken(Wrong::Reply, !self.is_excused(1, self.reply))?;
-            return (0..2).try_for_each(|lock| self.is_taken_back(lock, asks[lock]));
+            return (0..2).try_for_each(|lock| self.is_taken_back(lock, requests[lock]));
         }
         match (parts.first().and_then(Reply::text), parts) {
             (Some("GRANTED"), [status, nonce, tokens @ ..]) if tokens.len() == 2 => (0..2)
                 .try_for_each(|lock| {
                     let each = [status.clone(), nonce.clone(), tokens[lock].clone()];
-                    self.says(lock, asks[lock], &Reply::Array(each.to_vec()))
+                    self.says(lock, requests[lock], &Reply::Array(each.to_vec()))
                 }),
             (Some("REFUSED"), [_, _, Reply::Int(at @ 1..=2), own @ ..]) => {
                 let (at, own) = (usize::from(*at == 2), Reply::Array(own.to_vec()));
                 if self.is_excused(at, &own) {
-                    self.is_taken_back(at, asks[at])?;
+                    self.is_taken_back(at, requests[at])?;
                 } else {
-                    self.says(at, asks[at], &own)?;
+                    self.says(at, requests[at], &own)?;
                 }
-                self.is_taken_back(1 - at, asks[1 - at])
+                self.is_taken_back(1 - at, requests[1 - at])
             }
             _ => Err(Wrong::Reply),
         }
@@ -100,12 +100,12 @@ impl Step<'_> {
         }
     }
 
-    /// What its own script would say is judged as if the lock had been asked for alone.
+    /// What its own script would say is judged as if the lock had been requested alone.
     fn says(&self, lock: usize, ask: Ask, reply: &Reply) -> Result<(), Wrong> {
         self.on(lock, ask.owner, ask.alone(), reply, |step| step.judge())
     }
 
-    /// Nothing of what was asked for is there, and all that was there before still is.
+    /// Nothing of what was requested is there, and all that was there before still is.
     fn is_taken_back(&self, lock: usize, ask: Ask) -> Result<(), Wrong> {
         self.on(lock, ask.owner, ask.undone(), self.reply, |step| step.is_taken_back())
     }
@@ -128,7 +128,7 @@ impl Step<'_> {
             before: &before,
             after: &after,
             reply,
-            told: self.told,
+            reported: self.reported,
             highest: self.world.highest[lock],
         })
     }
@@ -136,11 +136,11 @@ impl Step<'_> {
     /// What is granted is what each script would have granted alone. Where one refuses or fails, its
     /// words count; what was granted before it is released again as its client would, and so is what
     /// a call before was granted of those after it.
-    fn as_each_alone(&self, asks: [Ask; 2]) -> Result<(), Wrong> {
+    fn as_each_alone(&self, requests: [Ask; 2]) -> Result<(), Wrong> {
         let mut alone = self.world.redis.clone();
         let (mut said, mut refusal) = (Vec::new(), None);
-        for (lock, ask) in asks.into_iter().enumerate() {
-            let reply = self.calls.run(&mut alone, Asked::By(Op::One(lock, ask)));
+        for (lock, ask) in requests.into_iter().enumerate() {
+            let reply = self.calls.run(&mut alone, Requested::By(Op::One(lock, ask)));
             if reply.parts().first().and_then(Reply::text) != Some("GRANTED") {
                 refusal = Some((lock, reply));
                 break;
@@ -152,7 +152,7 @@ impl Step<'_> {
             let failed = matches!(own, Reply::Error(_));
             let wrong_kind = own.parts().first().and_then(Reply::text) == Some("WRONG_KIND");
             for lock in [1, 0].into_iter().filter(|lock| failed || wrong_kind || *lock != at) {
-                self.calls.run(&mut alone, Asked::By(asks[lock].release(lock)));
+                self.calls.run(&mut alone, Requested::By(requests[lock].release(lock)));
             }
             let parts = self.reply.parts();
             let counted = parts.get(2).and_then(Reply::int) == i64::try_from(at + 1).ok();
@@ -162,12 +162,15 @@ impl Step<'_> {
                 counted && parts.get(3..) == Some(own.parts())
             };
         }
-        let told = alone.take_told();
-        let told_of = |told: &[(Vec<u8>, Vec<u8>)], names: &LockNames| -> Vec<_> {
-            told.iter().filter(|told| names.has(&told.0)).cloned().collect()
+        let reported = alone.take_told();
+        let told_of = |reported: &[(Vec<u8>, Vec<u8>)], names: &LockNames| -> Vec<_> {
+            reported.iter().filter(|reported| names.has(&reported.0)).cloned().collect()
         };
-        let is_told =
-            self.setup.names.iter().all(|names| told_of(&told, names) == told_of(self.told, names));
+        let is_told = self
+            .setup
+            .names
+            .iter()
+            .all(|names| told_of(&reported, names) == told_of(self.reported, names));
         broken(Wrong::AsAlone, !(is_said && is_told && alone == *self.redis))
     }
 }

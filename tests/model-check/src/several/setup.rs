@@ -1,4 +1,4 @@
-//! Which locks are asked for together, and within which bounds.
+//! Which locks are requested together, and within which bounds.
 
 use lock_core::{Kind, Mode};
 
@@ -34,8 +34,8 @@ pub struct Setup {
     pub(crate) names: &'static [LockNames; 2],
     /// Of each lock.
     pub kinds: [Kind; 2],
-    /// In which modes they are asked for together.
-    pub asks: &'static [[Mode; 2]],
+    /// In which modes they are requested together.
+    pub requests: &'static [[Mode; 2]],
     /// How many clients.
     pub clients: u8,
     /// How many scripts are run, by all of them together.
@@ -55,12 +55,17 @@ pub struct Setup {
 impl Setup {
     /// Two locks of one kind.
     #[must_use]
-    pub fn of(name: &'static str, kind: Kind, asks: &'static [[Mode; 2]], operations: u8) -> Self {
+    pub fn of(
+        name: &'static str,
+        kind: Kind,
+        requests: &'static [[Mode; 2]],
+        operations: u8,
+    ) -> Self {
         Self {
             name,
             names: &SEVERAL,
             kinds: [kind; 2],
-            asks,
+            requests,
             clients: 2,
             operations,
             late: 0,
@@ -76,10 +81,10 @@ impl Setup {
     pub fn native(
         name: &'static str,
         kind: Kind,
-        asks: &'static [[Mode; 2]],
+        requests: &'static [[Mode; 2]],
         operations: u8,
     ) -> Self {
-        Self { names: &NATIVE_SEVERAL, ..Self::of(name, kind, asks, operations) }
+        Self { names: &NATIVE_SEVERAL, ..Self::of(name, kind, requests, operations) }
     }
 
     pub(super) fn is_native(&self) -> bool {
@@ -97,9 +102,9 @@ impl Setup {
         }
     }
 
-    /// Every mode in which one of the locks is asked for, once.
+    /// Every mode in which one of the locks is requested, once.
     pub(super) fn modes(&self, at: usize) -> Vec<Mode> {
-        let mut modes: Vec<Mode> = self.asks.iter().map(|modes| modes[at]).collect();
+        let mut modes: Vec<Mode> = self.requests.iter().map(|modes| modes[at]).collect();
         modes.dedup();
         if modes.len() > 1 { vec![Mode::Read, Mode::Write] } else { modes }
     }

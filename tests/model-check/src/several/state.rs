@@ -8,7 +8,7 @@ use super::{op::Ask, setup::LEASE_MS};
 use crate::{
     model::{
         LONG_WAIT_MS, Wrong,
-        deed::owners,
+        action::owners,
         fingerprint::print,
         names::{NATIVE_SEVERAL, SEVERAL, SYMBOLS},
         op::span,
@@ -22,7 +22,7 @@ use crate::{
 pub struct Hold {
     /// Which of the client's owners this is.
     pub owner: u8,
-    /// In which mode it is asked for.
+    /// In which mode it is requested.
     pub mode: Mode,
     /// What the program has.
     pub guards: u32,
@@ -55,7 +55,7 @@ impl Hold {
         }
     }
 
-    pub(super) fn asks(&self) -> bool {
+    pub(super) fn requests(&self) -> bool {
         self.guards == 0 && !self.leaving
     }
 
@@ -180,13 +180,13 @@ type Numbers = [Option<usize>; SYMBOLS.len()];
 
 fn relative(hold: &Hold, numbers: &Numbers, now: i64) -> impl Hash {
     let left = |until: i64| (until - now).max(0);
-    let waiting = hold.asks().then(|| (now - hold.since, hold.yields_until.map(left)));
+    let waiting = hold.requests().then(|| (now - hold.since, hold.yields_until.map(left)));
     let has = (hold.guards, hold.stored, left(hold.until));
     (numbers[usize::from(hold.owner)], hold.mode, has, hold.leaving, hold.in_line, waiting)
 }
 
-fn renamed(asks: [Ask; 2], numbers: &Numbers) -> [Ask; 2] {
-    asks.map(|ask| {
+fn renamed(requests: [Ask; 2], numbers: &Numbers) -> [Ask; 2] {
+    requests.map(|ask| {
         let number = numbers[usize::from(ask.owner)].unwrap_or_default();
         Ask { owner: u8::try_from(number).unwrap_or_default(), ..ask }
     })

@@ -130,7 +130,7 @@ fn owners_that_are_used_twice_are_found_out() {
     assert!(verdict.counterexample.is_some());
 }
 
-/// Where the user may not say that an old connection is dead: what was asked for there at once may
+/// Where the user may not say that an old connection is dead: what was requested there at once may
 /// arrive after one of the locks was released, and be refused. Then it takes the other one back too.
 #[test]
 fn multi_locks_requested_by_an_old_connection_are_found() {

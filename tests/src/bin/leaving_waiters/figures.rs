@@ -6,7 +6,7 @@ use lock_core::Kind;
 
 use crate::{
     line::Scripts,
-    worker::{Grant, Told},
+    worker::{Grant, Reported},
 };
 
 pub(crate) struct Figures {
@@ -33,22 +33,25 @@ impl Figures {
 
     pub(crate) fn of(
         kind: Kind,
-        told: &[Told],
+        reported: &[Reported],
         seconds: u64,
         scripts: Scripts,
         longest_line: u64,
     ) -> Self {
-        let mut grants: Vec<Grant> = told.iter().flat_map(|told| told.grants.clone()).collect();
+        let mut grants: Vec<Grant> =
+            reported.iter().flat_map(|reported| reported.grants.clone()).collect();
         grants.sort_by_key(|grant| grant.granted);
-        let sum = |count: fn(&Told) -> u64| told.iter().map(count).sum::<u64>();
-        let (overloaded, unavailable) = (sum(|told| told.overloaded), sum(|told| told.unavailable));
-        let gave_up = sum(|told| told.gave_up);
-        let overtakes: Vec<_> = told.iter().map(|told| overtakes(&told.grants)).collect();
+        let sum = |count: fn(&Reported) -> u64| reported.iter().map(count).sum::<u64>();
+        let (overloaded, unavailable) =
+            (sum(|reported| reported.overloaded), sum(|reported| reported.unavailable));
+        let gave_up = sum(|reported| reported.gave_up);
+        let overtakes: Vec<_> =
+            reported.iter().map(|reported| overtakes(&reported.grants)).collect();
         let acquisitions = grants.len() as u64 + gave_up + unavailable;
         Self {
             kind,
             grants_per_second: grants.len() as f64 / seconds as f64,
-            longest_idle_us: longest_idle(&grants, told),
+            longest_idle_us: longest_idle(&grants, reported),
             overloaded,
             unavailable,
             gave_up,
@@ -62,10 +65,10 @@ impl Figures {
 }
 
 /// `grants` are in order.
-fn longest_idle(grants: &[Grant], told: &[Told]) -> u64 {
+fn longest_idle(grants: &[Grant], reported: &[Reported]) -> u64 {
     // When the patient one began to wait that was granted the lock at this place or later, or never:
     // the earliest of them.
-    let mut waits_since = told.iter().flat_map(|told| &told.waits_still).min().copied();
+    let mut waits_since = reported.iter().flat_map(|reported| &reported.waits_still).min().copied();
     let mut longest = 0;
     for pair in grants.windows(2).rev() {
         let [one, next] = pair else { continue };

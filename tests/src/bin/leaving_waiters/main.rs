@@ -23,7 +23,7 @@ use lock_tests::{Process, RedisServer, Wire};
 
 use figures::Figures;
 use line::Scripts;
-use worker::{READY, TOLD, Told};
+use worker::{READY, REPORTED, Reported};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -103,14 +103,14 @@ async fn measure(kind: Kind, args: &Args) -> Result<Figures, Failure> {
         worker.say("start");
     }
     let longest_line = line::longest(&cli, args.wire, Duration::from_secs(args.seconds)).await;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for worker in &workers {
-        let line = worker.line(TOLD, LONG).await;
-        let (_, json) = line.split_once(TOLD).ok_or("no figures")?;
-        told.push(serde_json::from_str::<Told>(json)?);
+        let line = worker.line(REPORTED, LONG).await;
+        let (_, json) = line.split_once(REPORTED).ok_or("no figures")?;
+        reported.push(serde_json::from_str::<Reported>(json)?);
     }
     let scripts = Scripts::run_so_far(&cli).await.since(before);
-    Ok(Figures::of(kind, &told, args.seconds, scripts, longest_line))
+    Ok(Figures::of(kind, &reported, args.seconds, scripts, longest_line))
 }
 
 fn start(server: &RedisServer, kind: Kind, args: &Args) -> Process {

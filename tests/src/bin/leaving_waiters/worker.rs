@@ -14,7 +14,7 @@ use tokio::{
 use crate::{Args, Ending, Failure, LONG};
 
 pub(crate) const READY: &str = "ready";
-pub(crate) const TOLD: &str = "told ";
+pub(crate) const REPORTED: &str = "reported ";
 
 /// One grant; times are in microseconds on the clock that all processes of a machine share.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub(crate) struct Grant {
 
 /// What one process had.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct Reported {
     pub(crate) grants: Vec<Grant>,
     /// When each patient task began to wait that was not granted the lock in the end.
     pub(crate) waits_still: Vec<u64>,
@@ -49,16 +49,16 @@ pub(crate) async fn work(url: &str, args: &Args) -> Result<(), Failure> {
     println!("{READY}");
     BufReader::new(stdin()).lines().next_line().await?;
     let until = Instant::now() + Duration::from_secs(args.seconds);
-    let told = Rc::new(RefCell::new(Told::default()));
+    let reported = Rc::new(RefCell::new(Reported::default()));
     let tasks = LocalSet::new();
     for task in 0..args.tasks {
-        let told = Rc::clone(&told);
+        let reported = Rc::clone(&reported);
         let patient = task < args.patient;
-        let task = Task { locks: locks.clone(), kind, patient, args: args.clone(), told };
+        let task = Task { locks: locks.clone(), kind, patient, args: args.clone(), reported };
         tasks.spawn_local(task.run(until));
     }
     tasks.await;
-    println!("{TOLD}{}", serde_json::to_string(&*told.borrow())?);
+    println!("{REPORTED}{}", serde_json::to_string(&*reported.borrow())?);
     Ok(())
 }
 
@@ -67,20 +67,20 @@ struct Task {
     kind: Kind,
     patient: bool,
     args: Args,
-    told: Rc<RefCell<Told>>,
+    reported: Rc<RefCell<Reported>>,
 }
 
 impl Task {
     async fn run(self, until: Instant) {
         while Instant::now() < until {
             let began = now_us();
-            let asked = self.turn(began);
+            let requested = self.turn(began);
             if self.patient {
-                if tokio::time::timeout_at(until, asked).await.is_err() {
-                    self.told.borrow_mut().waits_still.push(began);
+                if tokio::time::timeout_at(until, requested).await.is_err() {
+                    self.reported.borrow_mut().waits_still.push(began);
                 }
             } else {
-                asked.await;
+                requested.await;
             }
         }
     }
@@ -92,15 +92,15 @@ impl Task {
         };
         let drops = self.args.ending == Ending::Drop && !self.patient;
         let wait = if drops { LONG } else { patience };
-        let asked = self.locks.write("k").kind(self.kind).wait(wait).acquire();
+        let requested = self.locks.write("k").kind(self.kind).wait(wait).acquire();
         let answer = if drops {
-            let Ok(answer) = tokio::time::timeout(patience, asked).await else {
-                self.told.borrow_mut().gave_up += 1;
+            let Ok(answer) = tokio::time::timeout(patience, requested).await else {
+                self.reported.borrow_mut().gave_up += 1;
                 return;
             };
             answer
         } else {
-            asked.await
+            requested.await
         };
         match answer {
             Ok(guard) => {
@@ -111,14 +111,14 @@ impl Task {
                 let released = now_us();
                 drop(guard);
                 let patient = self.patient;
-                self.told.borrow_mut().grants.push(Grant { began, granted, released, patient });
+                self.reported.borrow_mut().grants.push(Grant { began, granted, released, patient });
             }
-            Err(AcquireError::Busy(_)) => self.told.borrow_mut().gave_up += 1,
+            Err(AcquireError::Busy(_)) => self.reported.borrow_mut().gave_up += 1,
             Err(AcquireError::Overloaded(_)) => {
-                self.told.borrow_mut().overloaded += 1;
+                self.reported.borrow_mut().overloaded += 1;
                 tokio::task::yield_now().await;
             }
-            Err(AcquireError::Unavailable(_)) => self.told.borrow_mut().unavailable += 1,
+            Err(AcquireError::Unavailable(_)) => self.reported.borrow_mut().unavailable += 1,
             Err(other) => panic!("{other}"),
         }
     }

@@ -94,10 +94,10 @@ impl Guard {
     }
 }
 
-fn on_terms<T: Lockable>(asked: Acquire<T>, wait_ms: u64, lease_ms: u64) -> Acquire<T> {
-    let asked = asked.wait(Duration::from_millis(wait_ms));
+fn on_terms<T: Lockable>(requested: Acquire<T>, wait_ms: u64, lease_ms: u64) -> Acquire<T> {
+    let requested = requested.wait(Duration::from_millis(wait_ms));
     if lease_ms == 0 {
-        return asked;
+        return requested;
     }
-    asked.lease(Duration::from_millis(lease_ms)).renew(false)
+    requested.lease(Duration::from_millis(lease_ms)).renew(false)
 }

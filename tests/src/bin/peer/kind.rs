@@ -49,7 +49,7 @@ impl FromStr for Kind {
 }
 
 impl Kind {
-    /// What asks for it; `None` for a semaphore, whose permits are no locks, and for what is several locks.
+    /// What requests it; `None` for a semaphore, whose permits are no locks, and for what is several locks.
     pub(crate) fn ask(self, locks: &LockClient, key: &str) -> Option<Acquire> {
         Some(match self {
             Self::Reentrant => locks.reentrant(key),

@@ -86,7 +86,7 @@ async fn precedes(crowd: &Crowd, writer: &Process, round: usize) -> bool {
     let at = |line: &str| log.iter().position(|(_, other)| other == line);
     let granted = at(&name).unwrap();
     let Some(marked) = at(&marked).filter(|marked| *marked < granted) else { return false };
-    let came = log[marked..granted].iter().filter_map(|(_, line)| line.strip_prefix("asks "));
+    let came = log[marked..granted].iter().filter_map(|(_, line)| line.strip_prefix("requests "));
     let passed_by = came.filter_map(|reader| at(&format!("has {reader}"))).min();
     let Some(passed_by) = passed_by.filter(|has| *has < granted) else { return true };
     // From the last return before the mark on.

@@ -71,11 +71,11 @@ async fn a_server_that_is_no_cluster_and_a_node_that_is(wire: Wire) {
     let cluster = RedisCluster::start().await;
     // Whether this node has the slot of the probe or not: one of its locks is elsewhere.
     let client = wire.builder().connect_lazy(&cluster.node(0).url()).unwrap();
-    let mut told = false;
+    let mut reported = false;
     for number in 0..30 {
         if let Err(error) = client.write(format!("k:{number}")).acquire().await {
-            told |= error.to_string().contains("redis+cluster://");
+            reported |= error.to_string().contains("redis+cluster://");
         }
     }
-    assert!(told);
+    assert!(reported);
 }

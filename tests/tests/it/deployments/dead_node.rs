@@ -57,8 +57,8 @@ async fn takes_no_other_with_it(wire: Wire, cluster: &RedisCluster, fail: impl F
     let health = client.health().await;
     assert!(health.is_ready(), "there are locks to be had: {health:?}");
     let address = cluster.node(1).addr().to_string();
-    let told = health.warnings.iter().any(|it| it.contains(&address) || it.contains("slots"));
-    assert!(told, "{health:?}");
+    let reported = health.warnings.iter().any(|it| it.contains(&address) || it.contains("slots"));
+    assert!(reported, "{health:?}");
     drop(guards);
 }
 

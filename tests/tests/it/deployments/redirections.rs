@@ -71,7 +71,7 @@ async fn a_slot_that_is_moving_is_waited_for(wire: Wire) {
         held
     });
     let (source, target) = (cluster.cli(0).await, cluster.cli(1).await);
-    eventually("told to try again", LIMIT, async || {
+    eventually("reported to try again", LIMIT, async || {
         // Redis before 7 sends it to the other node even then.
         refusals(&source, "TRYAGAIN").await + refusals(&target, "TRYAGAIN").await > 1
     })
@@ -83,7 +83,7 @@ async fn a_slot_that_is_moving_is_waited_for(wire: Wire) {
     let before = refusals(&source, "TRYAGAIN").await;
     let acquiring = tokio::spawn(client.write(fresh).acquire());
     // Redis before 7 redirects that one too.
-    eventually("told to try again, or sent to the other", LIMIT, async || {
+    eventually("reported to try again, or sent to the other", LIMIT, async || {
         let tries_again = refusals(&source, "TRYAGAIN").await > before + 1;
         let redirected = refusals(&source, "ASK").await > 1;
         let cannot_be_redirected = redirected && refusals(&target, "TRYAGAIN").await > 1;

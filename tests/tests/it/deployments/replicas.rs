@@ -152,7 +152,7 @@ async fn no_grant_while_a_release_of_the_same_hold_may_be_late(wire: Wire) {
     let mut read = scope.read("k").acquire().await.unwrap();
     // The answer to this comes while the release is on its way: the connection is not silent.
     proxy.delay(Direction::ToClient, ms(300));
-    let asked = tokio::spawn({
+    let requested = tokio::spawn({
         let client = client.clone();
         async move { client.health().await }
     });
@@ -162,7 +162,7 @@ async fn no_grant_while_a_release_of_the_same_hold_may_be_late(wire: Wire) {
     tokio::time::sleep(ms(50)).await;
     proxy.pass();
     let upgraded = read.upgrade().await;
-    assert!(asked.await.unwrap().is_ready());
+    assert!(requested.await.unwrap().is_ready());
     // For the late one to come.
     tokio::time::sleep(ms(1_500)).await;
     let state = client.inspect("k").await.unwrap();

@@ -133,13 +133,13 @@ async fn a_sentinel_that_was_cut_off_with_its_primary_is_outvoted() {
     let guard = before.write("k").acquire().await.unwrap();
     assert!(matches!(after.write("k").try_acquire().await, Err(AcquireError::Busy(_))));
     // Every few seconds they query the primary's address again, over new connections.
-    let asked = async || {
+    let requested = async || {
         let info: String = cli.query(&["INFO", "stats"]).await;
         let count = info.lines().find_map(|it| it.strip_prefix("total_connections_received:"));
         count.unwrap().parse::<u64>().unwrap()
     };
-    let seen = asked().await;
-    eventually("they have asked again", LIMIT, async || asked().await >= seen + 8).await;
+    let seen = requested().await;
+    eventually("they have requested again", LIMIT, async || requested().await >= seen + 8).await;
     assert!(guard.is_held());
     assert!(matches!(after.write("k").try_acquire().await, Err(AcquireError::Busy(_))));
     guard.release().await.unwrap();

@@ -88,11 +88,11 @@ async fn channels_of_many_slots_are_subscribed_at_once(wire: Wire) {
     }
     let verb = if RedisCluster::major_version() >= 7 { "SHARDCHANNELS" } else { "CHANNELS" };
     eventually("all are listened to", LIMIT, async || {
-        let mut heard = 0;
+        let mut received = 0;
         for node in 0..RedisCluster::PRIMARIES {
-            heard += cluster.cli(node).await.query::<Vec<String>>(&["PUBSUB", verb]).await.len();
+            received += cluster.cli(node).await.query::<Vec<String>>(&["PUBSUB", verb]).await.len();
         }
-        heard == 60
+        received == 60
     })
     .await;
     for guard in guards {
@@ -102,11 +102,11 @@ async fn channels_of_many_slots_are_subscribed_at_once(wire: Wire) {
         bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
     }
     eventually("no subscriber is left", LIMIT, async || {
-        let mut heard = 0;
+        let mut received = 0;
         for node in 0..RedisCluster::PRIMARIES {
-            heard += cluster.cli(node).await.query::<Vec<String>>(&["PUBSUB", verb]).await.len();
+            received += cluster.cli(node).await.query::<Vec<String>>(&["PUBSUB", verb]).await.len();
         }
-        heard == 0
+        received == 0
     })
     .await;
 }

@@ -1,5 +1,5 @@
 //! A handler in the test's hands: it tells when it begins and when it is dropped, and ends when it
-//! is told to.
+//! is reported to.
 
 use std::sync::Arc;
 

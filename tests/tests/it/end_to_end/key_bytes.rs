@@ -11,7 +11,7 @@ use tower::ServiceExt;
 const CASES: u32 = 2_000;
 
 /// What comes of two values: the key, or the status and the problem.
-type Told = Result<String, (u16, String)>;
+type Reported = Result<String, (u16, String)>;
 
 struct Service {
     app: Router,
@@ -27,7 +27,7 @@ impl Service {
         Self { app, runtime }
     }
 
-    fn tell(&self, uri: &str) -> Told {
+    fn tell(&self, uri: &str) -> Reported {
         self.runtime.block_on(async {
             let request = Request::put(uri).body(Body::empty()).unwrap();
             let answer = self.app.clone().oneshot(request).await.unwrap();
@@ -64,9 +64,9 @@ fn assert_told(service: &Service, uri: impl Fn(&[Vec<u8>; 2]) -> String) {
     let runner = ProptestConfig { cases: CASES, failure_persistence: None, ..Default::default() };
     let pair = || [value(), value()];
     proptest!(runner, |(one in pair(), other in pair())| {
-        let told = [&one, &other].map(|values| service.tell(&uri(values)));
-        for (values, told) in [&one, &other].into_iter().zip(&told) {
-            match told {
+        let reported = [&one, &other].map(|values| service.tell(&uri(values)));
+        for (values, reported) in [&one, &other].into_iter().zip(&reported) {
+            match reported {
                 Ok(key) => {
                     prop_assert!(is_text(values), "{values:?} is no text and has {key}");
                     let key = LockKey::try_from(key).unwrap();
@@ -80,7 +80,7 @@ fn assert_told(service: &Service, uri: impl Fn(&[Vec<u8>; 2]) -> String) {
                 }
             }
         }
-        if let [Ok(key), Ok(beside)] = &told {
+        if let [Ok(key), Ok(beside)] = &reported {
             prop_assert_eq!(key == beside, one == other, "{} and {}", key, beside);
         }
     });

@@ -133,18 +133,18 @@ async fn each_row_can_be_answered_by_a_function() {
                 .play(|lock| {
                     lock.answer(outcome(name), async |refused| {
                         let path = refused.request().map(|request| request.uri.path().to_owned());
-                        let told =
+                        let reported =
                             format!("{:?} {:?} {path:?}", refused.outcome(), refused.policy());
                         let mut response = refused.problem();
                         response.headers_mut().remove("content-type");
-                        response.map(|_| told.into())
+                        response.map(|_| reported.into())
                     })
                 })
                 .await;
             assert_eq!(reply.status, row.status, "{name}");
             assert_eq!(reply.header("x-outcome"), Some(&*row.problem), "{name}");
-            let told = format!("{name} {:?} {:?}", Some("order"), Some(path));
-            assert_eq!(reply.text(), told, "{name}");
+            let reported = format!("{name} {:?} {:?}", Some("order"), Some(path));
+            assert_eq!(reply.text(), reported, "{name}");
         }
     }
 }

@@ -101,8 +101,8 @@ async fn from_nothing_to_a_policy_file_in_shadow_mode() {
     shop.line("policies in force version=2", LIMIT).await;
     assert_eq!(change_twice_at_once(port).await, [200, 423]);
 
-    let told = blocks("text")[0].trim();
+    let reported = blocks("text")[0].trim();
     fs::write(&file, enforced.replace("{id:u64}", "{order:u64}")).unwrap();
-    shop.line(told, LIMIT).await;
+    shop.line(reported, LIMIT).await;
     assert_eq!(change_twice_at_once(port).await, [200, 423], "what was in force stays in force");
 }

@@ -14,8 +14,8 @@ on_every_wire! {
 
 /// At the first poll: nothing was waited for.
 fn refused_at_once(client: &LockClient) -> bool {
-    let asked = client.write("other").wait(LONG).fail_fast(true).acquire().now_or_never();
-    matches!(asked, Some(Err(AcquireError::Unavailable(_))))
+    let requested = client.write("other").wait(LONG).fail_fast(true).acquire().now_or_never();
+    matches!(requested, Some(Err(AcquireError::Unavailable(_))))
 }
 
 async fn first_is_not_answered(client: &LockClient) {
@@ -38,8 +38,8 @@ async fn a_redis_that_hangs(wire: Wire) {
     first_is_not_answered(&client).await;
     server.pause();
     // Several at once pay: none of them knew.
-    let asked = (0..5).map(|_| client.read("k").fail_fast(true).acquire());
-    for refused in futures_util::future::join_all(asked).await {
+    let requested = (0..5).map(|_| client.read("k").fail_fast(true).acquire());
+    for refused in futures_util::future::join_all(requested).await {
         assert!(matches!(refused, Err(AcquireError::Unavailable(_))), "{refused:?}");
     }
     assert!(client.health().await.breaker_open);

@@ -49,8 +49,10 @@ async fn a_read_without_its_own_key_is_lost_alone(wire: Wire) {
         let beside = |owner: &str| owners.iter().filter(|one| client(one) == client(owner)).count();
         let evicted = owners.iter().find(|owner| beside(owner) == 2).unwrap();
         evict(wire, &cli, evicted).await;
-        eventually("one of them is told", LIMIT, async || reads.iter().any(|read| !read.is_held()))
-            .await;
+        eventually("one of them is reported", LIMIT, async || {
+            reads.iter().any(|read| !read.is_held())
+        })
+        .await;
         assert!(reads[2].is_held(), "the other client's");
         let (kept, lost): (Vec<_>, Vec<_>) = reads.into_iter().partition(|read| read.is_held());
         assert_eq!((kept.len(), lost.len()), (2, 1));

@@ -28,8 +28,8 @@ async fn other_types_and_other_kinds_are_refused(wire: Wire) {
         }
         let looked = client.is_locked("k", Mode::Read).await;
         assert!(matches!(looked, Err(InspectError::WrongKind(_))), "{command:?}: {looked:?}");
-        let asked = client.request_release("k").await;
-        assert!(matches!(asked, Err(InspectError::WrongKind(_))), "{command:?}: {asked:?}");
+        let requested = client.request_release("k").await;
+        assert!(matches!(requested, Err(InspectError::WrongKind(_))), "{command:?}: {requested:?}");
         let after: Vec<u8> = cli.query(&["DUMP", "lock:k"]).await;
         assert_eq!(before, after, "{command:?}");
         assert_eq!(cli.pttl("lock:k").await, -1);

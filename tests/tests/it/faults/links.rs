@@ -63,7 +63,7 @@ async fn a_reentry_with_a_lost_reply_counts_once(wire: Wire) {
     proxy.cut_after(Direction::ToClient, 0);
     inner.release().await.unwrap();
     proxy.pass();
-    assert_eq!(writes().await, 1, "a release that was asked twice counts once");
+    assert_eq!(writes().await, 1, "a release that was requested twice counts once");
     outer.release().await.unwrap();
     assert_eq!(lock_keys(&server).await, [""; 0]);
 }

@@ -133,14 +133,14 @@ async fn a_channel_that_is_refused_ends_no_other_subscription(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let (here, there) = (client(wire, &server).await, client(wire, &server).await);
-    let heard = match wire {
-        Wire::Native => "&lock_wake:{lock:heard}:*",
-        Wire::Redisson => "&redisson_rwlock:{lock:heard}",
+    let received = match wire {
+        Wire::Native => "&lock_wake:{lock:received}:*",
+        Wire::Redisson => "&redisson_rwlock:{lock:received}",
     };
-    let only_one = ["ACL", "SETUSER", "default", "resetchannels", heard];
+    let only_one = ["ACL", "SETUSER", "default", "resetchannels", received];
     let _: String = cli.query(&only_one).await;
-    let (heard, deaf) = (here.write("heard"), here.write("deaf"));
-    let heard = heard.lease(LONG * 10).acquire().await.unwrap();
+    let (received, deaf) = (here.write("received"), here.write("deaf"));
+    let received = received.lease(LONG * 10).acquire().await.unwrap();
     let deaf = deaf.lease(LONG * 10).acquire().await.unwrap();
     let ear = async || {
         let clients = cli.client_list().await;
@@ -148,7 +148,7 @@ async fn a_channel_that_is_refused_ends_no_other_subscription(wire: Wire) {
         ears.next().map(|ear| ear.field("id").to_owned())
     };
 
-    let listens = tokio::spawn(there.write("heard").wait(LONG).acquire());
+    let listens = tokio::spawn(there.write("received").wait(LONG).acquire());
     eventually("one waiter listens", LIMIT, async || ear().await.is_some()).await;
     let connection = ear().await;
     // Longer than a connection lived that was refused a channel.
@@ -157,7 +157,7 @@ async fn a_channel_that_is_refused_ends_no_other_subscription(wire: Wire) {
     let denied: redis::Value = cli.query(&["ACL", "LOG"]).await;
     assert!(format!("{denied:?}").contains("{lock:deaf}"), "{denied:?}");
     assert_eq!(ear().await, connection, "the subscriber's connection was replaced");
-    heard.release().await.unwrap();
+    received.release().await.unwrap();
     drop(bounded(LIMIT, listens).await.unwrap().unwrap());
     drop(deaf);
 }

@@ -16,11 +16,11 @@ async fn a_line_is_awaited_and_the_environment_is_passed() {
 
 #[tokio::test]
 async fn output_arrives_line_by_line() {
-    let process = shell(r#"while read line; do echo "heard $line"; done"#).hears().start();
+    let process = shell(r#"while read line; do echo "received $line"; done"#).hears().start();
     process.say("one");
-    process.line("heard one", LIMIT).await;
+    process.line("received one", LIMIT).await;
     process.say("two");
-    process.line("heard two", LIMIT).await;
+    process.line("received two", LIMIT).await;
 }
 
 #[tokio::test]

@@ -14,13 +14,13 @@ async fn failure(future: impl Future<Output = ()> + Send + 'static) -> String {
 
 #[tokio::test]
 async fn eventually_repeats_until_it_is_true() {
-    let mut asked = 0;
+    let mut requested = 0;
     let third = async || {
-        asked += 1;
-        asked == 3
+        requested += 1;
+        requested == 3
     };
     eventually("the third time", LIMIT, third).await;
-    assert_eq!(asked, 3);
+    assert_eq!(requested, 3);
 }
 
 #[tokio::test]

@@ -35,14 +35,14 @@ async fn all_callers_fail_and_continue_when_redis_answers_again(wire: Wire) {
 
             world.redis.pause();
             // Every caller gets an error now, for every kind of request.
-            let mut asked = JoinSet::new();
+            let mut requested = JoinSet::new();
             for number in 0..20 {
-                asked.spawn(ask(
+                requested.spawn(ask(
                     number % 2,
                     if number < 10 { "/work/k/0" } else { "/work/other/0" },
                 ));
             }
-            for outcome in asked.join_all().await {
+            for outcome in requested.join_all().await {
                 assert_eq!(outcome, "lock-unavailable");
             }
             // The holder is notified by its own clock, and its handler has left the room by then.

@@ -63,8 +63,8 @@ impl TwoReplicas {
 
     pub(crate) async fn health(&self, replica: usize) -> Health {
         let url = format!("http://127.0.0.1:{}/health", self.replicas[replica].port);
-        let told = http::get(&url).await.json();
-        let number = |name: &str| told[name].as_u64().unwrap();
+        let reported = http::get(&url).await.json();
+        let number = |name: &str| reported[name].as_u64().unwrap();
         Health { holds: number("holds"), waiting: number("waiting"), kib: number("kib") }
     }
 

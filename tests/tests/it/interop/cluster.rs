@@ -15,15 +15,15 @@ use crate::interop::{kinds::EXCLUDING, peer::Peer, session::Jvm};
 const ROUNDS: usize = 5;
 
 /// Where a waiter listens on any node, which is where the slot of its lock is.
-async fn heard(cluster: &RedisCluster, key: &str) -> Vec<(usize, String)> {
-    let mut heard = Vec::new();
+async fn received(cluster: &RedisCluster, key: &str) -> Vec<(usize, String)> {
+    let mut received = Vec::new();
     for node in 0..RedisCluster::PRIMARIES {
         let cli = cluster.cli(node).await;
         let channels: Vec<String> = cli.query(&["PUBSUB", "SHARDCHANNELS"]).await;
         let channels = channels.into_iter().filter(|channel| channel.contains(key));
-        heard.extend(channels.map(|channel| (node, channel)));
+        received.extend(channels.map(|channel| (node, channel)));
     }
-    heard
+    received
 }
 
 /// Whether the waiter is woken by the release.
@@ -35,12 +35,15 @@ async fn is_woken(
 ) -> bool {
     holder.must("held", "a", format!("acquire {holding} {key} 0 600000")).await;
     waiter.must("busy", "b", format!("acquire {waiting} {key} 0 0")).await;
-    assert!(heard(cluster, key).await.is_empty(), "a caller that does not wait does not subscribe");
+    assert!(
+        received(cluster, key).await.is_empty(),
+        "a caller that does not wait does not subscribe"
+    );
     let granted = waiter.tell("b", format!("acquire {waiting} {key} 60000 0"));
-    eventually("a waiter listens", LIMIT, async || !heard(cluster, key).await.is_empty()).await;
+    eventually("a waiter listens", LIMIT, async || !received(cluster, key).await.is_empty()).await;
     holder.must("released", "a", format!("release {holding} {key}")).await;
     let told_again = async || {
-        for (node, channel) in heard(cluster, key).await {
+        for (node, channel) in received(cluster, key).await {
             let _: u64 = cluster.cli(node).await.query(&["SPUBLISH", &channel, "1"]).await;
         }
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_tests::{LIMIT, Redisson, eventually};
 
 use crate::interop::{
-    peer::{Asked, Java, Language, Peer, Rust},
+    peer::{Java, Language, Peer, Requested, Rust},
     shared_redis::{SharedRedis, on_every_redisson},
 };
 
@@ -18,12 +18,12 @@ on_every_redisson! {
 const QUEUE: &str = "redisson_lock_queue:{k}";
 
 /// Joins the line as its last.
-async fn join(world: &SharedRedis, peer: &Peer, thread: &str, wait_ms: u64) -> Asked {
+async fn join(world: &SharedRedis, peer: &Peer, thread: &str, wait_ms: u64) -> Requested {
     let before = world.cli.list(QUEUE).await.len();
-    let asked = peer.tell(thread, format!("acquire fair k {wait_ms} 0"));
+    let requested = peer.tell(thread, format!("acquire fair k {wait_ms} 0"));
     let joined = async || world.cli.list(QUEUE).await.len() == before + 1;
     eventually("one more in line", LIMIT, joined).await;
-    asked
+    requested
 }
 
 async fn the_first_waiter_is_served_first(world: SharedRedis) {
@@ -41,7 +41,7 @@ async fn the_first_waiter_is_served_first(world: SharedRedis) {
         while !line.is_empty() {
             let (peer, thread, granted) = line.remove(0);
             granted.must("held").await;
-            assert!(line.iter().all(|(_, _, asked)| !asked.is_answered()), "out of order");
+            assert!(line.iter().all(|(_, _, requested)| !requested.is_answered()), "out of order");
             peer.must("released", &thread, "release fair k").await;
         }
     }

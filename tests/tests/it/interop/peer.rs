@@ -54,11 +54,11 @@ impl Pair {
 }
 
 /// How long a woken waiter has to be granted the lock before the message is repeated.
-const TOLD: Duration = Duration::from_secs(3);
+const REPORTED: Duration = Duration::from_secs(3);
 
 /// One line that was sent, and may be answered later.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Requested {
     process: Arc<Process>,
     line: String,
     begin: String,
@@ -100,7 +100,7 @@ impl Peer {
     }
 
     /// Sends a command to a thread of the peer: `acquire write key 1000 0`.
-    pub(crate) fn tell(&self, thread: &str, words: impl AsRef<str>) -> Asked {
+    pub(crate) fn tell(&self, thread: &str, words: impl AsRef<str>) -> Requested {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let words = words.as_ref();
@@ -109,7 +109,7 @@ impl Peer {
             None => format!("{id} {thread} {words}"),
         };
         self.process.say(&line);
-        Asked { process: Arc::clone(&self.process), line, begin: format!("#{id} ") }
+        Requested { process: Arc::clone(&self.process), line, begin: format!("#{id} ") }
     }
 
     /// As [`tell`](Self::tell), with the answer, whatever it is.
@@ -151,7 +151,7 @@ impl Peer {
     }
 }
 
-impl Asked {
+impl Requested {
     pub(crate) fn is_answered(&self) -> bool {
         self.process.has_line(&self.begin)
     }
@@ -165,8 +165,8 @@ impl Asked {
     /// waiter of Redisson's misses a message that arrives between its last try and its sleep.
     pub(crate) async fn answered_at_once(&self, cli: &Cli) -> bool {
         self.answered_before(async || {
-            let heard: Vec<String> = cli.query(&["PUBSUB", "CHANNELS", "redisson_*"]).await;
-            for channel in heard {
+            let received: Vec<String> = cli.query(&["PUBSUB", "CHANNELS", "redisson_*"]).await;
+            for channel in received {
                 cli.publish(&channel, "1").await;
             }
         })
@@ -175,10 +175,10 @@ impl Asked {
 
     /// The same, in another form.
     pub(crate) async fn answered_before(&self, told_again: impl AsyncFn()) -> bool {
-        let at_once = timeout(TOLD, self.answered()).await.is_ok();
+        let at_once = timeout(REPORTED, self.answered()).await.is_ok();
         while !self.is_answered() {
             told_again().await;
-            let _ = timeout(TOLD, self.answered()).await;
+            let _ = timeout(REPORTED, self.answered()).await;
         }
         at_once
     }

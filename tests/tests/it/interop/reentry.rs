@@ -44,9 +44,9 @@ async fn a_read_inside_a_write_stays_when_the_write_ends(world: SharedRedis) {
         one.must("held", "a", "acquire read k 0 600000").await;
         let reader = other.tell("b", "acquire read k 60000 0");
         eventually("a reader that listens", LIMIT, async || {
-            let heard: Vec<String> =
+            let received: Vec<String> =
                 world.cli.query(&["PUBSUB", "CHANNELS", "redisson_rwlock:*"]).await;
-            !heard.is_empty()
+            !received.is_empty()
         })
         .await;
         one.must("released", "a", "release write k").await;

@@ -45,7 +45,7 @@ async fn some_are_woken(world: &SharedRedis, from: Language) {
                 break;
             }
         }
-        assert!(woken, "no {waiting} was told of the end of a {holding}");
+        assert!(woken, "no {waiting} was reported of the end of a {holding}");
     }
     world.is_clean().await;
 }
@@ -64,12 +64,12 @@ async fn is_woken(
     assert!(holding == MUTEX || world.cli.pttl(&key).await > 500_000);
 
     let tried = scripts(world).await;
-    let asked = Instant::now();
+    let requested = Instant::now();
     let granted = waiter.tell("b", format!("acquire {waiting} {key} {WAIT_MS} 0"));
     let channels = format!("{}*", channel(waiting, &key));
     eventually("the waiter to sleep", LIMIT, async || {
-        let heard: Vec<String> = world.cli.query(&["PUBSUB", "CHANNELS", &channels]).await;
-        !heard.is_empty() && scripts(world).await >= tried + 2
+        let received: Vec<String> = world.cli.query(&["PUBSUB", "CHANNELS", &channels]).await;
+        !received.is_empty() && scripts(world).await >= tried + 2
     })
     .await;
     assert!(!granted.is_answered());
@@ -77,7 +77,7 @@ async fn is_woken(
     let woken = match from {
         Java => {
             granted.must("held").await;
-            asked.elapsed() < OWN_LOOK
+            requested.elapsed() < OWN_LOOK
         }
         Rust => {
             let woken = granted.answered_at_once(&world.cli).await;

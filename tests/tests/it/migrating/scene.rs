@@ -67,7 +67,7 @@ impl Scene {
     }
 }
 
-/// A replica whose work goes on until it is told to end.
+/// A replica whose work goes on until it is reported to end.
 #[derive(Debug)]
 pub(crate) struct Inside {
     leave: oneshot::Sender<()>,

@@ -202,14 +202,14 @@ impl Attempt<'_> {
             return;
         }
         let Some(recorded) = self.steps.next_if(|recorded| recorded.at == at) else { return };
-        let before = self.subject.told();
+        let before = self.subject.reported();
         let compared = compare(&mut self.subject, recorded).await;
         self.tried = if clock.is_late(at) {
             Tried::Late
         } else if let Err(why) = compared {
             Tried::Disagrees(recorded.fails(&why))
         } else if let Some(asleep) = asleep(&self.subject, recorded, &before).await {
-            let why = format!("on Redis, {asleep} can enter now and is not told");
+            let why = format!("on Redis, {asleep} can enter now and is not reported");
             Tried::Disagrees(recorded.fails(&why))
         } else {
             Tried::Agrees
@@ -226,7 +226,7 @@ async fn recorded(history: History) -> Result<Recording, Failure> {
 async fn asleep(subject: &Subject, recorded: &Recorded, before: &[u64]) -> Option<usize> {
     let limit = Instant::now() + MESSAGE;
     for waiter in recorded.waiters.iter().filter(|waiter| waiter.must_be_told) {
-        while subject.told()[waiter.owner] == before[waiter.owner] {
+        while subject.reported()[waiter.owner] == before[waiter.owner] {
             if Instant::now() > limit {
                 return Some(waiter.owner);
             }
@@ -322,7 +322,7 @@ fn same_standing(redis: &Standing, recorded: &Recorded) -> bool {
 /// The place of a waiter for which something was reserved may be over by the time that Redis is looked at.
 fn same_waiters(redis: &Standing, recorded: &Recorded) -> bool {
     let stays = |waiter: &&(usize, Mode)| {
-        redis.waiters.contains(waiter) || !recorded.told.contains(&waiter.0)
+        redis.waiters.contains(waiter) || !recorded.reported.contains(&waiter.0)
     };
     redis.waiters.iter().eq(recorded.after.waiters.iter().filter(stays))
 }

@@ -24,7 +24,7 @@ pub(crate) struct Recorded {
     /// Those that wait before it and after it.
     pub(crate) waiters: Vec<Waiter>,
     /// Those that a message has reached: what is reserved for them is over before the next step.
-    pub(crate) told: Vec<usize>,
+    pub(crate) reported: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +60,7 @@ pub(crate) fn record(history: &History) -> Result<Recording, Failure> {
         for recorded in &recording.steps {
             let asleep = |waiter: &&Waiter| waiter.must_be_told && !waiter.is_told;
             if let Some(Waiter { owner, .. }) = recorded.waiters.iter().find(asleep) {
-                let why = format!("in memory, {owner} can enter now and is not told");
+                let why = format!("in memory, {owner} can enter now and is not reported");
                 return Err(recorded.fails(&why));
             }
         }
@@ -110,21 +110,21 @@ impl<'a> Stage<'a> {
 
     async fn take(&mut self, actor: usize, step: Step) -> Result<Recorded, String> {
         let (at, owner) = (self.now, self.players[actor].owner);
-        let (waited, told) = (self.waiters().await, self.lock.told());
+        let (waited, reported) = (self.waiters().await, self.lock.reported());
         let answer = self.lock.take(owner, step).await?;
         self.players[actor].learn(step, answer);
         let after = self.lock.standing().await?;
-        let now_told = self.lock.told();
-        let told = (0..told.len()).filter(|owner| now_told[*owner] > told[*owner]);
-        let told: Vec<usize> = told.collect();
+        let now_told = self.lock.reported();
+        let reported = (0..reported.len()).filter(|owner| now_told[*owner] > reported[*owner]);
+        let reported: Vec<usize> = reported.collect();
         let mut waiters = Vec::new();
         for (owner, ask) in self.waiters().await {
             if waited.iter().any(|(waiter, _)| *waiter == owner) {
-                let is_told = told.contains(&owner);
+                let is_told = reported.contains(&owner);
                 waiters.push(Waiter { owner, ask, is_told, must_be_told: false });
             }
         }
-        Ok(Recorded { at, owner, step, answer, after, waiters, told })
+        Ok(Recorded { at, owner, step, answer, after, waiters, reported })
     }
 
     /// The waiters. One that lost its place in line is not woken.

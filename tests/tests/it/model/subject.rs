@@ -54,8 +54,8 @@ impl Subject {
     }
 
     /// How many messages each owner has received.
-    pub(crate) fn told(&self) -> Vec<u64> {
-        self.owners.iter().map(StepOwner::told).collect()
+    pub(crate) fn reported(&self) -> Vec<u64> {
+        self.owners.iter().map(StepOwner::reported).collect()
     }
 
     /// Takes a step. Every token must exceed all that were handed out before.

@@ -21,7 +21,7 @@ pub(crate) fn metrics() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
 }
 
 /// Type and meaning of a metric.
-pub(crate) fn told(metric: &str) -> (&'static str, &'static str) {
+pub(crate) fn reported(metric: &str) -> (&'static str, &'static str) {
     let row = rows("| `lock_").find(|row| words(row[0]).eq([metric])).unwrap();
     (row[1], row[4])
 }

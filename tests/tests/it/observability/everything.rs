@@ -99,7 +99,7 @@ fn assert_documented(scrape: &Scrape) {
         {
             assert!(values.is_subset(&documented::values(label)), "{metric} {label}: {values:?}");
         }
-        let (kind, means) = documented::told(metric);
+        let (kind, means) = documented::reported(metric);
         assert!(scrape.text.contains(&format!("# TYPE {metric} {kind}\n")), "{metric}");
         assert!(scrape.text.contains(&format!("# HELP {metric} {means}\n")), "{metric}");
     }

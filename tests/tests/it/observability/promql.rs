@@ -52,7 +52,7 @@ pub(crate) fn check(query: &str) {
         let metric = documented::metric_of(series);
         let known = documented.get(metric);
         labels.extend(known.unwrap_or_else(|| panic!("nothing emits {series}: {query}")));
-        let is_histogram = documented::told(metric).0 == "histogram";
+        let is_histogram = documented::reported(metric).0 == "histogram";
         // A histogram has no series of its own name, and nothing else has parts.
         assert_eq!(series != metric, is_histogram, "{series}: {query}");
         labels.extend(series.ends_with("_bucket").then_some("le"));

@@ -38,14 +38,14 @@ impl File {
 pub(crate) fn each_gives_its_stderr(folder: &str, text: impl Fn(&File) -> String) {
     let mut differ = Vec::new();
     for file in files(folder) {
-        let told = format!("{}\n", text(&file));
+        let reported = format!("{}\n", text(&file));
         let golden = file.path.with_extension("stderr");
         if env::var_os("LOCK_TOWER_OVERWRITE").is_some() {
-            fs::write(&golden, &told).unwrap();
+            fs::write(&golden, &reported).unwrap();
         }
         let expected = fs::read_to_string(&golden).unwrap_or_default();
-        if told != expected {
-            differ.push(format!("{}: expected\n{expected}\nfound\n{told}", file.name));
+        if reported != expected {
+            differ.push(format!("{}: expected\n{expected}\nfound\n{reported}", file.name));
         }
     }
     assert!(differ.is_empty(), "{}", differ.join("\n\n"));

@@ -122,7 +122,7 @@ fn shared() -> [Case; 3] {
     [
         case(
             "client/acquire.rs::acquire",
-            "while another asks for both",
+            "while another requests both",
             move |world, polls| async move {
                 world.begin();
                 let other = tokio::spawn(read(&world).acquire());
@@ -134,8 +134,9 @@ fn shared() -> [Case; 3] {
         ),
         case("client/acquire.rs::acquire", "for another too", move |world, polls| async move {
             world.begin();
-            let asks = read(&world);
-            let asks = tokio::spawn(async move { polled(asks.acquire(), polls).await.is_over() });
+            let requests = read(&world);
+            let requests =
+                tokio::spawn(async move { polled(requests.acquire(), polls).await.is_over() });
             tokio::task::yield_now().await;
             let other = tokio::spawn(read(&world).acquire());
             tokio::time::sleep(ms(2_500)).await;
@@ -144,7 +145,7 @@ fn shared() -> [Case; 3] {
                 assert_eq!(world.there.inspect("k").await.unwrap().holders.len(), 1);
                 other.release().await.unwrap();
             }
-            asks.await.unwrap()
+            requests.await.unwrap()
         }),
         case(
             "client/acquire.rs::acquire",
@@ -152,15 +153,15 @@ fn shared() -> [Case; 3] {
             move |world, polls| async move {
                 let host = read(&world).acquire().await.unwrap();
                 let scope = world.here.scope();
-                let guest = read(&world).in_scope(&scope).acquire().await.unwrap();
+                let follower = read(&world).in_scope(&scope).acquire().await.unwrap();
                 drop(host);
                 let over = acquired(&world, read(&world).in_scope(&scope), polls).await;
                 world.end();
                 tokio::time::sleep(ms(2_500)).await;
-                assert!(guest.is_held());
+                assert!(follower.is_held());
                 let stored = world.there.inspect("k").await.unwrap();
                 assert_eq!(stored.holders.iter().map(|own| own.reads).collect::<Vec<_>>(), [1]);
-                guest.release().await.unwrap();
+                follower.release().await.unwrap();
                 over
             },
         ),

@@ -25,7 +25,11 @@ pub(super) fn cases() -> Vec<Case> {
             world.end();
             let done = matches!(ended, Polled::Ready(Ok(())));
             let mode = if done { Mode::Write } else { Mode::Read };
-            assert_eq!(guard.mode(), mode, "the guard still reads unless it was told otherwise");
+            assert_eq!(
+                guard.mode(),
+                mode,
+                "the guard still reads unless it was reported otherwise"
+            );
             assert_eq!(guard.fencing_token() > token, done);
             tokio::time::sleep(SETTLED).await;
             let stored = world.there.inspect("k").await.unwrap();
@@ -88,10 +92,10 @@ pub(super) fn cases() -> Vec<Case> {
     }
     cases.push(case("guard/mod.rs::release", "under another's", |world, polls| async move {
         let host = world.here.read("k").acquire().await.unwrap();
-        let guest = world.here.read("k").acquire().await.unwrap();
+        let follower = world.here.read("k").acquire().await.unwrap();
         drop(host);
         world.begin();
-        polled(guest.release(), polls).await.is_over()
+        polled(follower.release(), polls).await.is_over()
     }));
     cases.push(case("guard/mod.rs::release", "a lock", |world, polls| async move {
         let guard = world.here.write("k").acquire().await.unwrap();
@@ -137,19 +141,19 @@ async fn resumed(world: &TwoClients, ended: Polled<Result<HoldTicket, ParkError>
 
 async fn under_anothers(world: Arc<TwoClients>, polls: usize) -> bool {
     let host = world.here.read("k").acquire().await.unwrap();
-    let mut guest = world.here.read("k").acquire().await.unwrap();
-    let token = guest.fencing_token();
+    let mut follower = world.here.read("k").acquire().await.unwrap();
+    let token = follower.fencing_token();
     drop(host);
     world.begin();
-    let ended = polled(guest.upgrade(), polls).await;
+    let ended = polled(follower.upgrade(), polls).await;
     world.end();
     let done = matches!(ended, Polled::Ready(Ok(())));
-    assert_eq!(guest.mode(), if done { Mode::Write } else { Mode::Read });
-    assert_eq!(guest.fencing_token() > token, done);
+    assert_eq!(follower.mode(), if done { Mode::Write } else { Mode::Read });
+    assert_eq!(follower.fencing_token() > token, done);
     tokio::time::sleep(SETTLED).await;
     let stored = world.there.inspect("k").await.unwrap();
-    assert_eq!((stored.mode, stored.holders.len()), (Some(guest.mode()), 1));
-    assert!(guest.is_held());
-    guest.release().await.unwrap();
+    assert_eq!((stored.mode, stored.holders.len()), (Some(follower.mode()), 1));
+    assert!(follower.is_held());
+    follower.release().await.unwrap();
     ended.is_over()
 }

@@ -109,7 +109,7 @@ fn watched<G: Send + Sync + 'static, F: Future<Output = ()> + 'static>(
 ) -> Case {
     case(
         operation,
-        "asked back, then taken away",
+        "requested back, then taken away",
         move |world: Arc<TwoClients>, polls| async move {
             let guard = Arc::new(get(world.here.clone()).await);
             world.begin();

@@ -58,7 +58,7 @@ pub(super) fn cases() -> Vec<Case> {
         // Longer than a step is under way, and than it takes to learn of it.
         tokio::time::sleep(ms(2_500)).await;
         let taken = !world.there.is_locked("k", Mode::Write).await.unwrap();
-        assert_eq!(guard.is_held(), !taken, "it may have been done, and is told then");
+        assert_eq!(guard.is_held(), !taken, "it may have been done, and is reported then");
         over
     }));
     cases

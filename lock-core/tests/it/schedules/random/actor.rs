@@ -9,7 +9,7 @@ use lock_core::{
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
-    plan::{COMMAND_TIMEOUT, Deed, KEYS, PERMITS, Terms},
+    plan::{Action, COMMAND_TIMEOUT, KEYS, PERMITS, Terms},
     promises::{PER_ACTOR, Promises, Thread},
     schedule::{Process, Report},
 };
@@ -55,19 +55,19 @@ impl Actor {
         }
     }
 
-    pub(super) async fn act(mut self, deeds: Vec<Deed>) -> Report {
-        for deed in deeds {
-            match deed {
-                Deed::Sleep(span) => sleep(span).await,
-                Deed::Acquire(terms) => self.acquire(terms).await,
-                Deed::AcquireBoth(terms) => self.acquire_both(terms).await,
-                Deed::AcquireMajority(terms) => self.acquire_majority(terms).await,
-                Deed::Upgrade { dropped_after } => self.upgrade(dropped_after).await,
-                Deed::Downgrade { dropped_after } => self.downgrade(dropped_after).await,
-                Deed::Release { dropped_after } => self.release(dropped_after).await,
-                Deed::Drop => drop(self.held.pop()),
-                Deed::Suspend(span) => suspend(span),
-                Deed::ShutDown(deadline) => self.shut_down(deadline).await,
+    pub(super) async fn act(mut self, actions: Vec<Action>) -> Report {
+        for action in actions {
+            match action {
+                Action::Sleep(span) => sleep(span).await,
+                Action::Acquire(terms) => self.acquire(terms).await,
+                Action::AcquireBoth(terms) => self.acquire_both(terms).await,
+                Action::AcquireMajority(terms) => self.acquire_majority(terms).await,
+                Action::Upgrade { dropped_after } => self.upgrade(dropped_after).await,
+                Action::Downgrade { dropped_after } => self.downgrade(dropped_after).await,
+                Action::Release { dropped_after } => self.release(dropped_after).await,
+                Action::Drop => drop(self.held.pop()),
+                Action::Suspend(span) => suspend(span),
+                Action::ShutDown(deadline) => self.shut_down(deadline).await,
             }
         }
         self.report

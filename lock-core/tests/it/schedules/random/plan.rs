@@ -30,7 +30,7 @@ pub(super) struct Terms {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Deed {
+pub(super) enum Action {
     Sleep(Duration),
     Acquire(Terms),
     /// Two keys at once.
@@ -55,7 +55,7 @@ pub(super) enum Deed {
 pub(super) struct Plan {
     pub(super) kinds: [Kind; KEYS.len()],
     /// By process, by actor.
-    pub(super) deeds: Vec<Vec<Vec<Deed>>>,
+    pub(super) actions: Vec<Vec<Vec<Action>>>,
 }
 
 const KINDS: [Kind; 8] = [
@@ -73,57 +73,57 @@ impl Plan {
     /// Crowds that mostly read the same keys, for a short time, and on the same terms.
     pub(super) fn of_readers(drawn: &mut Seeded) -> Self {
         let processes = 1 + drawn.below(3);
-        let deeds = (0..processes).map(|_| {
+        let actions = (0..processes).map(|_| {
             let actors = 2 + drawn.below(4);
             (0..actors).map(|_| readers_deeds(drawn)).collect()
         });
-        Self { deeds: deeds.collect(), kinds: KEYS.map(|_| Kind::ReadWrite) }
+        Self { actions: actions.collect(), kinds: KEYS.map(|_| Kind::ReadWrite) }
     }
 
     pub(super) fn of(drawn: &mut Seeded, with_ends: bool) -> Self {
         let kinds = KEYS.map(|_| drawn.one_of(&KINDS));
         let processes = 2 + drawn.below(2);
-        let deeds = (0..processes).map(|_| {
+        let actions = (0..processes).map(|_| {
             let actors = 1 + drawn.below(2);
-            (0..actors).map(|_| deeds(drawn, &kinds, with_ends)).collect()
+            (0..actors).map(|_| actions(drawn, &kinds, with_ends)).collect()
         });
-        Self { deeds: deeds.collect(), kinds }
+        Self { actions: actions.collect(), kinds }
     }
 }
 
-fn deeds(drawn: &mut Seeded, kinds: &[Kind], with_ends: bool) -> Vec<Deed> {
+fn actions(drawn: &mut Seeded, kinds: &[Kind], with_ends: bool) -> Vec<Action> {
     let count = 3 + drawn.below(8);
-    (0..count).map(|_| deed(drawn, kinds, with_ends)).collect()
+    (0..count).map(|_| action(drawn, kinds, with_ends)).collect()
 }
 
-fn deed(drawn: &mut Seeded, kinds: &[Kind], with_ends: bool) -> Deed {
+fn action(drawn: &mut Seeded, kinds: &[Kind], with_ends: bool) -> Action {
     if with_ends && drawn.percent(8) {
         return match drawn.below(4) {
-            0 => Deed::ShutDown(drawn.span(0, 1_500)),
-            _ => Deed::Suspend(drawn.span(1, 1_500)),
+            0 => Action::ShutDown(drawn.span(0, 1_500)),
+            _ => Action::Suspend(drawn.span(1, 1_500)),
         };
     }
     match drawn.below(100) {
-        0..20 => Deed::Sleep(drawn.span(0, 600)),
-        20..55 => Deed::Acquire(terms(drawn, kinds)),
-        55..62 => Deed::AcquireBoth(terms(drawn, kinds)),
-        62..67 => Deed::AcquireMajority(terms(drawn, kinds)),
-        67..74 => Deed::Upgrade { dropped_after: enough(drawn) },
-        74..80 => Deed::Downgrade { dropped_after: enough(drawn) },
-        80..92 => Deed::Release { dropped_after: enough(drawn) },
-        _ => Deed::Drop,
+        0..20 => Action::Sleep(drawn.span(0, 600)),
+        20..55 => Action::Acquire(terms(drawn, kinds)),
+        55..62 => Action::AcquireBoth(terms(drawn, kinds)),
+        62..67 => Action::AcquireMajority(terms(drawn, kinds)),
+        67..74 => Action::Upgrade { dropped_after: enough(drawn) },
+        74..80 => Action::Downgrade { dropped_after: enough(drawn) },
+        80..92 => Action::Release { dropped_after: enough(drawn) },
+        _ => Action::Drop,
     }
 }
 
-fn readers_deeds(drawn: &mut Seeded) -> Vec<Deed> {
+fn readers_deeds(drawn: &mut Seeded) -> Vec<Action> {
     let count = 6 + drawn.below(10);
     (0..count).map(|_| readers_deed(drawn)).collect()
 }
 
-fn readers_deed(drawn: &mut Seeded) -> Deed {
+fn readers_deed(drawn: &mut Seeded) -> Action {
     match drawn.below(100) {
-        0..20 => Deed::Sleep(drawn.span(0, 60)),
-        20..55 => Deed::Acquire(Terms {
+        0..20 => Action::Sleep(drawn.span(0, 60)),
+        20..55 => Action::Acquire(Terms {
             key: usize::from(drawn.percent(10)),
             mode: if drawn.percent(85) { Mode::Read } else { Mode::Write },
             wait: if drawn.percent(30) { Duration::ZERO } else { drawn.span(1, LONGEST_WAIT) },
@@ -133,10 +133,10 @@ fn readers_deed(drawn: &mut Seeded) -> Deed {
             in_scope: drawn.percent(50),
             dropped_after: enough(drawn),
         }),
-        55..67 => Deed::Upgrade { dropped_after: enough(drawn) },
-        67..70 => Deed::Downgrade { dropped_after: enough(drawn) },
-        70..85 => Deed::Release { dropped_after: enough(drawn) },
-        _ => Deed::Drop,
+        55..67 => Action::Upgrade { dropped_after: enough(drawn) },
+        67..70 => Action::Downgrade { dropped_after: enough(drawn) },
+        70..85 => Action::Release { dropped_after: enough(drawn) },
+        _ => Action::Drop,
     }
 }
 

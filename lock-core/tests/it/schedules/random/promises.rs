@@ -166,12 +166,12 @@ impl Promises {
     /// Checks that a loss is reported by the time the holder's clock has ended the lease, by a
     /// timer of its own: a check of the lock itself would find it lost.
     fn watch(&self, view: LockView, lost: LostSignal) {
-        let (told, tolerance) = (Arc::new(AtomicBool::new(false)), self.tolerance);
+        let (reported, tolerance) = (Arc::new(AtomicBool::new(false)), self.tolerance);
         let hears = tokio::spawn({
-            let told = Arc::clone(&told);
+            let reported = Arc::clone(&reported);
             async move {
                 lost.await;
-                told.store(true, Ordering::Relaxed);
+                reported.store(true, Ordering::Relaxed);
             }
         });
         self.watches.lock().unwrap().spawn(async move {
@@ -180,7 +180,7 @@ impl Promises {
                 if !left.is_zero() {
                     sleep(left + tolerance).await;
                 }
-                if told.load(Ordering::Relaxed) {
+                if reported.load(Ordering::Relaxed) {
                     return;
                 }
                 match view.ensure_held() {
@@ -189,8 +189,11 @@ impl Promises {
                     Err(lost) => {
                         // A message that was just sent is received in a moment.
                         sleep(Duration::from_millis(1)).await;
-                        let heard = told.load(Ordering::Relaxed);
-                        assert!(heard || lost.cause() != LostCause::Expired, "not told: {lost}");
+                        let received = reported.load(Ordering::Relaxed);
+                        assert!(
+                            received || lost.cause() != LostCause::Expired,
+                            "not reported: {lost}"
+                        );
                         return hears.abort();
                     }
                 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use lock_conformance::scripted;
+use lock_conformance::faulty;
 use lock_core::{
     Kind, LockClient, LockClientBuilder, MemoryStore, RedLock, test_util::red_lock_of,
 };
@@ -100,13 +100,13 @@ async fn play(family: Family, seed: u64) -> Report {
     let judges = stores.each_ref().map(|store| builder().in_memory_on(store));
     let mut links = Vec::new();
     let mut processes = Vec::new();
-    for _ in &plan.deeds {
+    for _ in &plan.actions {
         let clients = stores.each_ref().map(|store| {
             let drawn = drawn.apart();
             let link = if family == Family::Good { Link::good(drawn) } else { Link::bad(drawn) };
             let link = Arc::new(link);
             links.push(Arc::clone(&link));
-            scripted(builder(), store, link)
+            faulty(builder(), store, link)
         });
         let [client, servers @ ..] = clients;
         let red_lock = red_lock_of(servers.into()).await.unwrap();
@@ -119,10 +119,10 @@ async fn play(family: Family, seed: u64) -> Report {
     let promises = Arc::new(Promises::new(judges[0].clone(), plan.kinds, tolerance));
 
     let mut actors = JoinSet::new();
-    for ((process, deeds), place) in processes.iter().zip(plan.deeds).zip(0..) {
-        for (deeds, at) in deeds.into_iter().zip(1..) {
+    for ((process, actions), place) in processes.iter().zip(plan.actions).zip(0..) {
+        for (actions, at) in actions.into_iter().zip(1..) {
             let number = Promises::actor(place, at);
-            actors.spawn(Actor::new(number, process, &promises).act(deeds));
+            actors.spawn(Actor::new(number, process, &promises).act(actions));
         }
     }
     let mut report = Report { schedules: 1, ..Report::default() };

@@ -110,8 +110,8 @@ fn random_commands_have_the_same_answers_on_a_real_server() {
             server.ask(&["FLUSHALL"]).await;
             let mut fake = Redis::at(server.now_us().await);
             for words in history {
-                let asked: Vec<&str> = words.iter().map(String::as_str).collect();
-                let real = server.ask(&asked).await;
+                let requested: Vec<&str> = words.iter().map(String::as_str).collect();
+                let real = server.ask(&requested).await;
                 let bytes: Vec<Vec<u8>> = words.iter().map(|word| word.clone().into()).collect();
                 let said = fake.call(&bytes);
                 let is_same = same(&said, fake.now_ms(), &real, fake.now_ms());

@@ -194,7 +194,7 @@ pub(crate) fn caller(wire: Wire, kind: Kind, owner: &str) -> ScriptCaller {
     }
 }
 
-/// What a read/write lock alone can be asked for is asked of no other.
+/// What a read/write lock alone can be requested is requested of no other.
 pub(crate) fn call(wire: Wire, kind: Kind, owner: &str, step: Step) -> PlainCall {
     let shared = matches!(kind, Kind::ReadWrite | Kind::FairReadWrite);
     let kind = match step {

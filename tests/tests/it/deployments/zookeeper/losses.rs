@@ -1,4 +1,4 @@
-//! A holder that reaches no server loses its locks, and is told before another is granted them.
+//! A holder that reaches no server loses its locks, and is reported before another is granted them.
 
 use std::time::Duration;
 

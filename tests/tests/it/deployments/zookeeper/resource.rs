@@ -10,7 +10,7 @@ type Belief = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// Records holders that exclude each other and believe in their locks at the same moment.
 ///
-/// Belief is asked of both at one moment, so a holder that is late to act on a loss is no violation, but
+/// Belief is requested of both at one moment, so a holder that is late to act on a loss is no violation, but
 /// one that has not noticed it is.
 #[derive(Default)]
 pub(super) struct Resource {
@@ -50,7 +50,7 @@ impl Resource {
         let mut inside = self.inside();
         let excluded = |other: &&Inmate| !(shares && other.shares) && (other.believes)();
         let beside = inside.holders.iter().filter(excluded).count();
-        // Asked last: a holder that has lost its lock by now says nothing of the others.
+        // Requested last: a holder that has lost its lock by now says nothing of the others.
         if believes() {
             if beside > 0 {
                 inside.wrongs.push(format!("{beside} beside a new holder"));

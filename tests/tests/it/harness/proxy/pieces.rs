@@ -20,9 +20,9 @@ async fn what_is_sliced_arrives_whole() {
 #[tokio::test]
 async fn an_announced_server_is_reached_by_the_same_digit() {
     let setup = SentinelSetup::start().await;
-    let asked = Proxy::in_front_of(setup.sentinel(0).addr(), 7).await;
+    let requested = Proxy::in_front_of(setup.sentinel(0).addr(), 7).await;
     let before = Proxy::in_front_of(setup.first().addr(), 7).await;
-    let cli = Cli::connect(&asked.url()).await;
+    let cli = Cli::connect(&requested.url()).await;
     let words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", SentinelSetup::NAME];
     let named: Vec<String> = cli.query(&words).await;
     assert_eq!(named.join(":"), before.addr().to_string());

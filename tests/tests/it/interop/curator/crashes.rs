@@ -85,7 +85,7 @@ async fn a_dead_reader_among_living_ones_is_forgotten() {
     world.is_clean().await;
 }
 
-/// A holder that is stopped for longer than its session is told that it has lost its lock.
+/// A holder that is stopped for longer than its session is reported that it has lost its lock.
 #[tokio::test]
 async fn a_rust_process_that_stood_still_learns_that_java_has_its_lock() {
     let world = SharedZooKeeper::start().await.session(SESSION);

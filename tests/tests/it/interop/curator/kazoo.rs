@@ -10,7 +10,7 @@ use lock_core::{AcquireError, LockClient};
 
 use crate::interop::{
     curator::shared_zookeeper::SharedZooKeeper,
-    peer::{Asked, Java, Peer, Rust},
+    peer::{Java, Peer, Requested, Rust},
 };
 
 /// The holder's kind and the one that it keeps out.
@@ -91,7 +91,7 @@ async fn stand_in_line(world: &SharedZooKeeper, kind: &str, line: &[&Peer]) {
     }
     for place in 0..line.len() {
         waiting.remove(0).must("held").await;
-        assert!(!waiting.iter().any(Asked::is_answered), "one behind it holds the lock too");
+        assert!(!waiting.iter().any(Requested::is_answered), "one behind it holds the lock too");
         assert_eq!(world.contenders(kind).await.len(), line.len() - place);
         let thread = format!("{kind}-{place}");
         line[place].must("released", &thread, format!("release {kind} {kind}")).await;

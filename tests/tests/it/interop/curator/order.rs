@@ -2,15 +2,15 @@
 
 use crate::interop::{
     curator::shared_zookeeper::SharedZooKeeper,
-    peer::{Asked, Java, Peer, Rust},
+    peer::{Java, Peer, Requested, Rust},
 };
 
 /// Joins the line as its last.
-async fn join(world: &SharedZooKeeper, peer: &Peer, thread: &str, words: &str) -> Asked {
+async fn join(world: &SharedZooKeeper, peer: &Peer, thread: &str, words: &str) -> Requested {
     let before = world.contenders("k").await.len();
-    let asked = peer.tell(thread, words);
+    let requested = peer.tell(thread, words);
     world.has_contenders("k", before + 1).await;
-    asked
+    requested
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn the_first_waiter_is_served_first() {
         while !line.is_empty() {
             let (peer, thread, granted) = line.remove(0);
             granted.must("held").await;
-            assert!(line.iter().all(|(_, _, asked)| !asked.is_answered()), "out of order");
+            assert!(line.iter().all(|(_, _, requested)| !requested.is_answered()), "out of order");
             peer.must("released", &thread, format!("release {kind} k")).await;
         }
     }

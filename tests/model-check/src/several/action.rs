@@ -1,4 +1,4 @@
-//! What a client may do next, and what it asks for by it.
+//! What a client may do next, and what it requests by it.
 
 use lock_core::{Kind, Mode};
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     model::{
-        deed::owners,
+        action::owners,
         names::{SEVERAL, SYMBOLS},
     },
     redis::Redis,
@@ -17,26 +17,26 @@ use crate::{
 
 /// What a program does with the locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
-    /// Asks for both at once, also again.
+pub enum Action {
+    /// Requests for both at once, also again.
     All([Mode; 2]),
-    /// Asks for one of them, also again.
+    /// Requests for one of them, also again.
     One(usize, Mode),
     /// Drops a guard of one, or brings Redis down to what the program has, or leaves the line.
     Release(usize),
 }
 
 /// All that a client may do.
-pub(super) fn deeds(setup: &Setup, world: &SeveralState, at: usize) -> Vec<Deed> {
+pub(super) fn actions(setup: &Setup, world: &SeveralState, at: usize) -> Vec<Action> {
     let may_ask = |lock: usize, mode: Mode, reenters: bool| {
         let Some(hold) = &world.clients[at].holds[lock] else {
             return new_owner(world, at, lock).is_some();
         };
         let again = reenters && hold.guards > 0 && hold.guards < holds(setup, lock);
-        hold.mode == mode && (hold.asks() || again)
+        hold.mode == mode && (hold.requests() || again)
     };
-    let mut deeds = Vec::new();
-    for modes in setup.asks {
+    let mut actions = Vec::new();
+    for modes in setup.requests {
         let has = |lock: usize| {
             world.clients[at].holds[lock].as_ref().is_some_and(|hold| hold.guards > 0)
         };
@@ -45,51 +45,51 @@ pub(super) fn deeds(setup: &Setup, world: &SeveralState, at: usize) -> Vec<Deed>
             && !(has(0) && has(1))
             && (is_asked_again(setup, world, at) || !setup.ends_connections)
         {
-            deeds.push(Deed::All(*modes));
+            actions.push(Action::All(*modes));
         }
     }
     if setup.ends_connections && world.clients[at].late.is_some() {
-        return deeds;
+        return actions;
     }
     for lock in [0, 1] {
         for mode in setup.modes(lock) {
-            // What is asked for at once is not asked for again alone.
+            // What is requested at once is not requested again alone.
             if world.clients[at].late.is_none() && may_ask(lock, mode, false) {
-                deeds.push(Deed::One(lock, mode));
+                actions.push(Action::One(lock, mode));
             }
         }
         let hold = world.clients[at].holds[lock].as_ref();
         let settles = hold.is_some_and(|hold| hold.guards > 0 || !hold.is_settled());
         if settles {
-            deeds.push(Deed::Release(lock));
+            actions.push(Action::Release(lock));
         }
     }
-    deeds
+    actions
 }
 
 fn holds(setup: &Setup, lock: usize) -> u32 {
     if setup.kinds[lock] == Kind::Semaphore { 1 } else { setup.holds }
 }
 
-/// What several are asked for by a command under way may be taken back by it. A client ends the old
+/// What several are requested by a command under way may be taken back by it. A client ends the old
 /// connection before it uses another one; here it may at most ask for the very same again before, and
 /// that only where the answer can be no other one.
 fn is_asked_again(setup: &Setup, world: &SeveralState, at: usize) -> bool {
     let client = &world.clients[at];
-    let Some(asks) = client.late else { return true };
+    let Some(requests) = client.late else { return true };
     if setup.trouble != Trouble::None {
         return false;
     }
     let same = |(hold, ask): (&Option<Hold>, Ask)| {
         hold.as_ref().is_some_and(|hold| hold.owner == ask.owner && hold.guards + 1 == ask.holds)
     };
-    client.holds.iter().zip(asks).all(same)
+    client.holds.iter().zip(requests).all(same)
 }
 
 /// An owner of this client's that nothing in this lock's keys mentions.
 fn new_owner(world: &SeveralState, at: usize, lock: usize) -> Option<u8> {
     let client = &world.clients[at];
-    let late = client.late.map(|asks| asks[lock].owner);
+    let late = client.late.map(|requests| requests[lock].owner);
     let known =
         |owner: u8| late == Some(owner) || stands(&world.redis, lock, SYMBOLS[usize::from(owner)]);
     owners(world.clients.len(), at).find(|owner| !known(*owner))
@@ -100,15 +100,20 @@ fn stands(redis: &Redis, lock: usize, symbol: u8) -> bool {
     entries.any(|(key, entry)| key.contains(&symbol) || entry.value.names(symbol))
 }
 
-/// What a deed asks of Redis; what is known before the answer is written down.
-pub(super) fn begin(setup: &Setup, world: &mut SeveralState, at: usize, deed: Deed) -> Option<Op> {
-    match deed {
-        Deed::All(modes) => Some(Op::All([
+/// What a action requests of Redis; what is known before the answer is written down.
+pub(super) fn begin(
+    setup: &Setup,
+    world: &mut SeveralState,
+    at: usize,
+    action: Action,
+) -> Option<Op> {
+    match action {
+        Action::All(modes) => Some(Op::All([
             ask(setup, world, at, 0, modes[0])?,
             ask(setup, world, at, 1, modes[1])?,
         ])),
-        Deed::One(lock, mode) => Some(Op::One(lock, ask(setup, world, at, lock, mode)?)),
-        Deed::Release(lock) => {
+        Action::One(lock, mode) => Some(Op::One(lock, ask(setup, world, at, lock, mode)?)),
+        Action::Release(lock) => {
             let hold = world.clients[at].holds[lock].as_mut()?;
             hold.guards = hold.guards.saturating_sub(1);
             hold.leaving = hold.guards == 0;

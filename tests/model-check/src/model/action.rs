@@ -1,4 +1,4 @@
-//! What a client may do next, and what it asks for by it.
+//! What a client may do next, and what it requests by it.
 
 use lock_core::{Kind, Mode};
 
@@ -12,7 +12,7 @@ use super::{
 /// What a program does with a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as programs say it")]
-pub enum Deed {
+pub enum Action {
     Acquire {
         mode: Mode,
         lease: i64,
@@ -26,7 +26,7 @@ pub enum Deed {
     TryAgain,
     /// The other one of these commands.
     GoOn,
-    /// The waiter looks again, or asks again for what it does not know.
+    /// The waiter looks again, or requests again for what it does not know.
     AskAgain,
     Enter {
         mode: Mode,
@@ -47,80 +47,80 @@ pub enum Deed {
 }
 
 /// All that a client may do.
-pub(super) fn deeds(setup: &Setup, world: &ModelState, at: usize) -> Vec<Deed> {
+pub(super) fn actions(setup: &Setup, world: &ModelState, at: usize) -> Vec<Action> {
     let client = &world.clients[at];
-    let mut deeds = Vec::new();
+    let mut actions = Vec::new();
     if client.stale.is_some() {
-        deeds.push(Deed::SettleStale);
+        actions.push(Action::SettleStale);
     }
     let Some(hold) = &client.hold else {
-        fresh(setup, world, at, &mut deeds);
-        return deeds;
+        fresh(setup, world, at, &mut actions);
+        return actions;
     };
     if client.gives_up_late() {
-        return deeds;
+        return actions;
     }
     if !hold.is_settled() {
-        deeds.push(Deed::Settle);
+        actions.push(Action::Settle);
     }
     let leaves = setup.kind.is_fair() || setup.is_native();
     if leaves && hold.guards.none() && hold.in_line.is_some() && !hold.doubt {
-        deeds.push(Deed::Leave);
+        actions.push(Action::Leave);
     }
-    if hold.leaving || hold.asks() {
+    if hold.leaving || hold.requests() {
         if hold.is_settled() || (client.stale.is_none() && (hold.leaving || !hold.stored.none())) {
-            fresh(setup, world, at, &mut deeds);
+            fresh(setup, world, at, &mut actions);
         }
-        if hold.asks() {
-            deeds.push(Deed::AskAgain);
+        if hold.requests() {
+            actions.push(Action::AskAgain);
             if client.may_try(setup) {
-                deeds.push(Deed::TryAgain);
+                actions.push(Action::TryAgain);
             }
             if hold.tried.is_some() {
-                deeds.push(Deed::GoOn);
+                actions.push(Action::GoOn);
             }
         }
-        return deeds;
+        return actions;
     }
     if !hold.doubt {
-        held(setup, hold, &mut deeds);
+        held(setup, hold, &mut actions);
     }
-    deeds
+    actions
 }
 
-fn held(setup: &Setup, hold: &Hold, deeds: &mut Vec<Deed>) {
+fn held(setup: &Setup, hold: &Hold, actions: &mut Vec<Action>) {
     let Holds { reads, writes } = hold.guards;
     let reenters = !matches!(setup.kind, Kind::Semaphore | Kind::NonReentrant);
     for &lease in setup.leases {
-        deeds.push(Deed::Renew { lease });
+        actions.push(Action::Renew { lease });
         for &mode in setup.modes {
             let may = mode == Mode::Read || writes > 0;
             if reenters && may && hold.guards.of(mode) < setup.holds {
-                deeds.push(Deed::Enter { mode, lease });
+                actions.push(Action::Enter { mode, lease });
             }
         }
     }
     for &mode in setup.modes {
         if hold.guards.of(mode) > 0 {
-            deeds.push(Deed::Drop(mode));
+            actions.push(Action::Drop(mode));
         }
     }
     if setup.converts && reads > 0 {
-        deeds.push(Deed::Upgrade);
+        actions.push(Action::Upgrade);
     }
     if setup.converts && writes > 0 {
-        deeds.push(Deed::Downgrade);
+        actions.push(Action::Downgrade);
     }
 }
 
-fn fresh(setup: &Setup, world: &ModelState, at: usize, deeds: &mut Vec<Deed>) {
+fn fresh(setup: &Setup, world: &ModelState, at: usize, actions: &mut Vec<Action>) {
     if new_owner(setup, world, at).is_none() {
         return;
     }
     for &mode in setup.modes {
-        deeds.extend(setup.leases.iter().map(|&lease| Deed::Acquire { mode, lease }));
+        actions.extend(setup.leases.iter().map(|&lease| Action::Acquire { mode, lease }));
         if world.clients[at].may_try(setup) {
-            deeds.extend(setup.leases.iter().map(|&lease| Deed::TryFree { mode, lease }));
+            actions.extend(setup.leases.iter().map(|&lease| Action::TryFree { mode, lease }));
         }
     }
 }
@@ -158,53 +158,55 @@ pub(super) enum Whose {
     Stale,
 }
 
-/// What a deed asks of Redis; what is known before the answer is written down.
+/// What a action requests of Redis; what is known before the answer is written down.
 pub(super) fn begin(
     setup: &Setup,
     world: &mut ModelState,
     at: usize,
-    deed: Deed,
+    action: Action,
 ) -> Option<(Whose, Op)> {
     let now = world.now();
-    if let Deed::Acquire { mode, lease } | Deed::TryFree { mode, lease } = deed {
+    if let Action::Acquire { mode, lease } | Action::TryFree { mode, lease } = action {
         let owner = new_owner(setup, world, at)?;
         let client = &mut world.clients[at];
         client.put_aside();
         client.hold = Some(Hold::new(owner, mode, lease, now));
         let hold = client.hold.as_mut()?;
-        let tries = matches!(deed, Deed::TryFree { .. });
+        let tries = matches!(action, Action::TryFree { .. });
         let op = if tries { try_free(setup, hold) } else { ask(setup, hold, now) };
         return Some((Whose::Hold, op));
     }
     let client = &mut world.clients[at];
-    if deed == Deed::SettleStale {
+    if action == Action::SettleStale {
         return Some((Whose::Stale, settle(client.stale.as_mut()?)?));
     }
     let hold = client.hold.as_mut()?;
-    let op = match deed {
-        Deed::AskAgain => ask(setup, hold, now),
-        Deed::TryAgain => try_free(setup, hold),
-        Deed::GoOn if setup.draws_first => Op::TryFree { mode: hold.asked.0, lease: hold.asked.1 },
-        Deed::GoOn if hold.tried?.token.is_some() => Op::ReadValue,
-        Deed::GoOn => Op::DrawToken,
-        Deed::Settle => {
+    let op = match action {
+        Action::AskAgain => ask(setup, hold, now),
+        Action::TryAgain => try_free(setup, hold),
+        Action::GoOn if setup.draws_first => {
+            Op::TryFree { mode: hold.requested.0, lease: hold.requested.1 }
+        }
+        Action::GoOn if hold.tried?.token.is_some() => Op::ReadValue,
+        Action::GoOn => Op::DrawToken,
+        Action::Settle => {
             // An owner that requests nothing more has given up.
             hold.leaving |= hold.guards.none();
             hold.tried = None;
             settle(hold)?
         }
-        Deed::Leave => {
+        Action::Leave => {
             hold.leaving = true;
             hold.tried = None;
             Op::Leave { mode: hold.in_line? }
         }
-        Deed::Enter { mode, lease } => {
+        Action::Enter { mode, lease } => {
             let holds = hold.guards.of(mode) + 1;
             let stored = hold.stored.of_mut(mode);
             *stored = holds.max(*stored);
             Op::Acquire { mode, holds, lease, yields: false, waits: false, waited: 0 }
         }
-        Deed::Drop(mode) => {
+        Action::Drop(mode) => {
             *hold.guards.of_mut(mode) -= 1;
             hold.leaving = hold.guards.none();
             if hold.guards.reads == 0 {
@@ -215,28 +217,28 @@ pub(super) fn begin(
             }
             settle(hold)?
         }
-        Deed::Renew { lease } => {
+        Action::Renew { lease } => {
             let mode = if hold.guards.writes > 0 { Mode::Write } else { Mode::Read };
             Op::Renew { mode, lease }
         }
-        Deed::Upgrade => {
+        Action::Upgrade => {
             let Holds { reads, writes } = hold.guards;
             let after = Holds { reads: reads - 1, writes: writes + 1 };
-            Op::Upgrade { after: hold.change(after), lease: hold.asked.1 }
+            Op::Upgrade { after: hold.change(after), lease: hold.requested.1 }
         }
-        Deed::Downgrade => {
+        Action::Downgrade => {
             hold.guards.reads += 1;
             hold.guards.writes -= 1;
             let after = hold.guards;
-            Op::Downgrade { after: hold.change(after), lease: hold.asked.1 }
+            Op::Downgrade { after: hold.change(after), lease: hold.requested.1 }
         }
-        Deed::Acquire { .. } | Deed::TryFree { .. } | Deed::SettleStale => return None,
+        Action::Acquire { .. } | Action::TryFree { .. } | Action::SettleStale => return None,
     };
     Some((Whose::Hold, op))
 }
 
 fn ask(setup: &Setup, hold: &mut Hold, now: i64) -> Op {
-    let (mode, lease) = hold.asked;
+    let (mode, lease) = hold.requested;
     *hold.stored.of_mut(mode) = 1;
     hold.tried = None;
     hold.in_line = setup.waits.then_some(mode);
@@ -245,7 +247,7 @@ fn ask(setup: &Setup, hold: &mut Hold, now: i64) -> Op {
 }
 
 fn try_free(setup: &Setup, hold: &mut Hold) -> Op {
-    let (mode, lease) = hold.asked;
+    let (mode, lease) = hold.requested;
     *hold.stored.of_mut(mode) = 1;
     (hold.tried, hold.taken) = (None, false);
     if setup.draws_first { Op::DrawToken } else { Op::TryFree { mode, lease } }
@@ -254,7 +256,7 @@ fn try_free(setup: &Setup, hold: &mut Hold) -> Op {
 fn settle(hold: &mut Hold) -> Option<Op> {
     if hold.doubt {
         if hold.guards.reads > 0 {
-            return Some(Op::Downgrade { after: hold.guards, lease: hold.asked.1 });
+            return Some(Op::Downgrade { after: hold.guards, lease: hold.requested.1 });
         }
         hold.doubt = false;
     }
@@ -274,7 +276,7 @@ impl Hold {
         after
     }
 
-    /// It has been told that another one is next.
+    /// It has been reported that another one is next.
     pub(super) fn yielded(&mut self, now: i64) {
         self.yields_until.get_or_insert(now + YIELDING_MS);
     }

@@ -11,9 +11,9 @@ use crate::{model::setup::YIELDING_MS, redis::Reply};
 pub(super) fn hear(setup: &Setup, client: &mut Client, op: Op, reply: &Reply, now: i64) {
     let parts = reply.parts();
     match op {
-        Op::All(asks) => {
+        Op::All(requests) => {
             let refused = parts.get(2).and_then(Reply::int).and_then(|at| usize::try_from(at).ok());
-            for (lock, (slot, ask)) in client.holds.iter_mut().zip(asks).enumerate() {
+            for (lock, (slot, ask)) in client.holds.iter_mut().zip(requests).enumerate() {
                 let Some(hold) = slot else { continue };
                 match parts.first().and_then(Reply::text) {
                     Some("GRANTED") => hold.has(ask.holds, now),

@@ -3,7 +3,7 @@
 use lock_core::{Kind, Mode, test_util::validity};
 
 use super::{
-    deed::Whose,
+    action::Whose,
     names,
     op::{Op, span},
     replies,
@@ -145,7 +145,7 @@ impl Hold {
     /// All commands are answered. Belief counts from sending; a token that is not above what the
     /// client knew then, because the counter was lost, is not used: a script must find out.
     fn taken_free(&mut self, setup: &Setup, tried: Tried, now: i64) -> Option<i64> {
-        let (mode, lease) = self.asked;
+        let (mode, lease) = self.requested;
         self.tried = None;
         let token = tried.token?;
         if token <= tried.known && !setup.believes_any_token {

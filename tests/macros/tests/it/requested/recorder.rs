@@ -43,7 +43,7 @@ pub mod __private {
     /// The request of a call, and the span it was in.
     #[derive(Clone, Default)]
     pub struct LockClient {
-        pub asked: Arc<Mutex<Vec<Spec>>>,
+        pub requested: Arc<Mutex<Vec<Spec>>>,
         pub refuse: bool,
     }
 
@@ -87,7 +87,7 @@ pub mod __private {
         F: Future,
         F::Output: std::fmt::Debug,
     {
-        handle.client().asked.lock().unwrap().push(spec);
+        handle.client().requested.lock().unwrap().push(spec);
         let asked_in = tracing::Span::current().metadata().map(|span| span.name());
         Response { output: format!("{:?}", work.await), asked_in }
     }
@@ -100,7 +100,7 @@ pub mod __private {
         spec: Spec,
         work: F,
     ) -> Result<F::Output, LockError> {
-        client.asked.lock().unwrap().push(spec);
+        client.requested.lock().unwrap().push(spec);
         if client.refuse {
             return Err(LockError);
         }

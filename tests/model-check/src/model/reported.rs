@@ -9,12 +9,12 @@ use super::{
 
 type Published = [(Vec<u8>, Vec<u8>)];
 
-/// Whether those are told that may enter after a step and might not before.
+/// Whether those are reported that may enter after a step and might not before.
 pub(crate) fn all_told(
     setup: &Setup,
     before: &Standing,
     after: &Standing,
-    told: &Published,
+    reported: &Published,
 ) -> bool {
     let opens = |mode| after.lets_in(mode) && !before.lets_in(mode);
     if setup.kind.is_fair() && !setup.is_native() {
@@ -24,7 +24,8 @@ pub(crate) fn all_told(
             let channel = setup.names.channel(setup.kind, &waiter.owner);
             // The one before it has left, and was the last that was in the way.
             let is_next = after.lets_in(waiter.mode) && was_first.as_ref() != Some(&waiter.owner);
-            !(opens(waiter.mode) || is_next) || told.iter().any(|told| told.0 == channel)
+            !(opens(waiter.mode) || is_next)
+                || reported.iter().any(|reported| reported.0 == channel)
         });
     }
     let opened = match setup.kind {
@@ -34,7 +35,7 @@ pub(crate) fn all_told(
     let has_left = before.waiters.iter().any(|one| !after.waits(&one.owner));
     let is_next = !next(setup, after).is_empty();
     let must_tell = opened || (has_left && is_next);
-    !must_tell || is_passed_on(setup, after, told)
+    !must_tell || is_passed_on(setup, after, reported)
 }
 
 fn free(setup: &Setup, at: &Standing) -> i64 {
@@ -57,26 +58,30 @@ fn next<'a>(setup: &Setup, at: &'a Standing) -> Vec<&'a Waiter> {
 
 /// Whether the lock is reserved for the next waiters, and each of them was woken, and no others. If
 /// there are none, all subscribers are woken.
-pub(crate) fn is_passed_on(setup: &Setup, at: &Standing, told: &Published) -> bool {
+pub(crate) fn is_passed_on(setup: &Setup, at: &Standing, reported: &Published) -> bool {
     let shared = setup.names.channel(setup.kind, b"");
     // On the native wire nothing is published but to the clients of those that are next.
-    let messages: Vec<_> = told
+    let messages: Vec<_> = reported
         .iter()
-        .filter(|told| told.0 == shared || setup.is_native() && setup.names.has(&told.0))
+        .filter(|reported| {
+            reported.0 == shared || setup.is_native() && setup.names.has(&reported.0)
+        })
         .collect();
     let next = next(setup, at);
     if next.is_empty() {
         return messages.is_empty() == setup.is_native();
     }
-    let is_for = |waiter: &Waiter, told: &(Vec<u8>, Vec<u8>)| {
-        told.0 == setup.names.channel(setup.kind, &waiter.owner)
-            && setup.names.is_for(&waiter.owner, &told.1)
+    let is_for = |waiter: &Waiter, reported: &(Vec<u8>, Vec<u8>)| {
+        reported.0 == setup.names.channel(setup.kind, &waiter.owner)
+            && setup.names.is_for(&waiter.owner, &reported.1)
     };
     // A fair kind is reserved until the place itself ends.
     let is_reserved = |waiter: &Waiter| waiter.left <= RESERVED_MS || setup.kind.is_fair();
-    let is_woken =
-        |waiter: &&Waiter| is_reserved(waiter) && messages.iter().any(|told| is_for(waiter, told));
-    let is_wanted = |told: &&(Vec<u8>, Vec<u8>)| next.iter().any(|waiter| is_for(waiter, told));
+    let is_woken = |waiter: &&Waiter| {
+        is_reserved(waiter) && messages.iter().any(|reported| is_for(waiter, reported))
+    };
+    let is_wanted =
+        |reported: &&(Vec<u8>, Vec<u8>)| next.iter().any(|waiter| is_for(waiter, reported));
     next.iter().all(is_woken) && messages.iter().all(is_wanted)
 }
 

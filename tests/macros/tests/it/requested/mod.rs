@@ -15,9 +15,9 @@ impl LockClient {
     }
 
     fn only(&self) -> Spec {
-        let asked = self.asked.lock().unwrap();
-        assert_eq!(asked.len(), 1, "{asked:?}");
-        asked[0].clone()
+        let requested = self.requested.lock().unwrap();
+        assert_eq!(requested.len(), 1, "{requested:?}");
+        requested[0].clone()
     }
 
     fn only_key(&self) -> String {
@@ -52,7 +52,7 @@ impl From<std::num::ParseIntError> for StockError {
     }
 }
 
-#[distributed_lock(key = "order:{id}", crate = crate::asked::recorder)]
+#[distributed_lock(key = "order:{id}", crate = crate::requested::recorder)]
 async fn plainest(Path(id): Path<u64>) -> u64 {
     id
 }
@@ -63,7 +63,7 @@ async fn without_an_option_the_client_decides() {
     let response = plainest((LayerHandle(client.clone()), Path(7))).await;
     assert_eq!(response.output, "7");
     let expected = Spec {
-        name: "it::asked::plainest",
+        name: "it::requested::plainest",
         keys: Ok(vec!["order:7".to_owned()]),
         kind: Kind::ReadWrite,
         mode: Mode::Write,
@@ -88,7 +88,7 @@ async fn without_an_option_the_client_decides() {
     hold_at_least = "3s",
     renew = false,
     name = "order-read",
-    crate = crate::asked::recorder
+    crate = crate::requested::recorder
 )]
 async fn every_option(Path(id): Path<u64>) -> u64 {
     id
@@ -119,7 +119,7 @@ async fn every_option_arrives() {
     kind = "semaphore",
     permits = 3,
     weight = 2,
-    crate = crate::asked::recorder
+    crate = crate::requested::recorder
 )]
 async fn at_most_three(Path(id): Path<u64>) -> u64 {
     id
@@ -136,7 +136,7 @@ async fn permits_arrive() {
 macro_rules! of_kind {
     ($($function:ident = $kind:literal;)*) => {
         $(
-            #[distributed_lock(key = "k", kind = $kind, mode = "write", crate = crate::asked::recorder)]
+            #[distributed_lock(key = "k", kind = $kind, mode = "write", crate = crate::requested::recorder)]
             async fn $function() {}
         )*
     };
@@ -165,7 +165,8 @@ async fn every_kind_arrives() {
         fenced().await;
     };
     AMBIENT.scope(client.clone(), all).await;
-    let asked: Vec<_> = client.asked.lock().unwrap().iter().map(|spec| spec.kind.clone()).collect();
+    let requested: Vec<_> =
+        client.requested.lock().unwrap().iter().map(|spec| spec.kind.clone()).collect();
     let expected = [
         Kind::ReadWrite,
         Kind::FairReadWrite,
@@ -174,13 +175,13 @@ async fn every_kind_arrives() {
         Kind::Fair,
         Kind::Fenced,
     ];
-    assert_eq!(asked, expected);
+    assert_eq!(requested, expected);
 }
 
 #[distributed_lock(
     keys = ["account:{from:u64}", "account:{to:u64}", "ledger",],
     client = locks,
-    crate = crate::asked::recorder
+    crate = crate::requested::recorder
 )]
 async fn several_keys(locks: &LockClient, from: String, to: String) -> Result<String, StockError> {
     Ok(from + "-" + &to)
@@ -196,7 +197,7 @@ async fn several_keys_come_in_the_order_of_the_attribute() {
 
 macro_rules! of_keys {
     ($($key:literal)*) => {
-        #[distributed_lock(keys = [$($key),*], client = locks, crate = crate::asked::recorder)]
+        #[distributed_lock(keys = [$($key),*], client = locks, crate = crate::requested::recorder)]
         async fn keys_from_a_macro(locks: &LockClient) -> Result<(), StockError> {
             Ok(())
         }
@@ -214,11 +215,11 @@ async fn keys_may_be_written_by_a_macro() {
 
 #[tokio::test]
 async fn of_several_keys_the_first_refused_value_is_reported() {
-    for (from, to, told) in [("x", "y", "`from`"), ("1", "y", "`to`")] {
+    for (from, to, reported) in [("x", "y", "`from`"), ("1", "y", "`to`")] {
         let client = LockClient::default();
         several_keys(&client, from.to_owned(), to.to_owned()).await.unwrap();
         let refused = client.only().keys.unwrap_err().to_string();
-        assert!(refused.contains(told), "{refused}");
+        assert!(refused.contains(reported), "{refused}");
     }
 }
 
@@ -234,7 +235,7 @@ struct Order {
 #[distributed_lock(
     key = "o:{{{body.order.id:u64}}}:{body.order.type.1}:{text:lower}:{id:uuid}:{n:i64}",
     client = locks,
-    crate = crate::asked::recorder
+    crate = crate::requested::recorder
 )]
 async fn every_type(
     locks: &LockClient,
@@ -264,18 +265,18 @@ async fn values_are_canonical_and_encoded() {
 
 #[tokio::test]
 async fn the_placeholder_with_the_refused_value_is_named() {
-    for (order, text, id, told) in [
+    for (order, text, id, reported) in [
         ("x", "Ann", "0", "the value of `body.order.id` is not of type u64"),
         ("7", "", "0", "the value of `text` is empty"),
         ("7", "Ann", "0", "the value of `id` is not of type uuid"),
     ] {
         let client = LockClient::default();
         every_type(&client, body(order), text, &id, 0).await.unwrap();
-        assert_eq!(client.only().keys.unwrap_err().to_string(), told);
+        assert_eq!(client.only().keys.unwrap_err().to_string(), reported);
     }
 }
 
-#[distributed_lock(key = "stock:{sku}", client = locks, crate = crate::asked::recorder)]
+#[distributed_lock(key = "stock:{sku}", client = locks, crate = crate::requested::recorder)]
 async fn ways_out(locks: &LockClient, sku: String) -> Result<u64, StockError> {
     let number: u64 = sku.parse()?;
     if number == 0 {
@@ -298,22 +299,22 @@ async fn a_lock_that_is_not_got_is_the_functions_own_error() {
     assert_eq!(ways_out(&client, "7".to_owned()).await, Err(StockError::Lock));
 }
 
-#[distributed_lock(key = "reports", crate = crate::asked::recorder)]
+#[distributed_lock(key = "reports", crate = crate::requested::recorder)]
 async fn no_argument() -> &'static str {
     "done"
 }
 
-#[distributed_lock(key = "reports", client = state, crate = crate::asked::recorder)]
+#[distributed_lock(key = "reports", client = state, crate = crate::requested::recorder)]
 async fn no_argument_but_the_state() -> &'static str {
     "done"
 }
 
-#[distributed_lock(key = "order:{id}", client = state, crate = crate::asked::recorder)]
+#[distributed_lock(key = "order:{id}", client = state, crate = crate::requested::recorder)]
 async fn state_stays_alone(State(factor): State<u64>, Path(id): Path<u64>) -> u64 {
     factor * id
 }
 
-#[distributed_lock(key = "reports:{factor}", crate = crate::asked::recorder)]
+#[distributed_lock(key = "reports:{factor}", crate = crate::requested::recorder)]
 async fn state_when_there_is_no_other(State(factor): State<u64>) -> u64 {
     factor
 }
@@ -325,7 +326,7 @@ async fn the_client_comes_beside_an_argument() {
     let client = LockClient::default();
     let ambient = AMBIENT.scope(client.clone(), no_argument()).await;
     assert_eq!(ambient.output, "\"done\"");
-    assert_eq!(client.only().name, "it::asked::no_argument");
+    assert_eq!(client.only().name, "it::requested::no_argument");
 
     let client = LockClient::default();
     no_argument_but_the_state(StateHandle(client.clone())).await;
@@ -342,13 +343,13 @@ async fn the_client_comes_beside_an_argument() {
 }
 
 #[tracing::instrument]
-#[distributed_lock(key = "order:{id}", crate = crate::asked::recorder)]
+#[distributed_lock(key = "order:{id}", crate = crate::requested::recorder)]
 async fn span_of_the_work(Path(id): Path<u64>) -> Option<String> {
     let _ = id;
     this_span()
 }
 
-#[distributed_lock(key = "order:{id}", crate = crate::asked::recorder)]
+#[distributed_lock(key = "order:{id}", crate = crate::requested::recorder)]
 #[tracing::instrument]
 async fn span_of_all(Path(id): Path<u64>) -> Option<String> {
     let _ = id;

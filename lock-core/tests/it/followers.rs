@@ -1,5 +1,5 @@
-//! Guests of another reader's hold: their state, re-entry, an end before the host's, upgrades. On
-//! the in-memory store under a paused clock; `sharing.rs` tests which reader becomes a guest.
+//! Followers of another reader's hold: their state, re-entry, an end before the leader's, upgrades. On
+//! the in-memory store under a paused clock; `sharing.rs` tests which reader becomes a follower.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn a_refused_caller_that_joins_later_has_waited() {
     let store = MemoryStore::new();
     let (here, there) = (client(&store), client(&store));
     let written = there.write("k").acquire().await.unwrap();
-    // With a `max_hold` the host is a guest of what it was granted, too.
+    // With a `max_hold` the leader is a follower of what it was granted, too.
     let ask = || tokio::spawn(here.read("k").max_hold(LEASE).wait(LONG).acquire());
     let (one, other) = (ask(), ask());
     sleep(ms(10)).await;
@@ -47,16 +47,16 @@ async fn each_time_that_a_guest_enters_counts_until_it_is_left() {
     for outer_first in [false, true] {
         let store = MemoryStore::new();
         let client = client(&store);
-        let (host, scope) = (read(&client).await, client.scope());
+        let (leader, scope) = (read(&client).await, client.scope());
         let enter = || scope.read("k").acquire();
         let mut guards = vec![enter().await.unwrap(), enter().await.unwrap()];
-        assert_eq!(reads(&client).await, [2], "the host's and one more");
+        assert_eq!(reads(&client).await, [2], "the leader's and one more");
         guards.push(enter().await.unwrap());
         assert_eq!(reads(&client).await, [3]);
         if outer_first {
             guards.reverse();
         }
-        drop(host);
+        drop(leader);
         for left in [2, 1] {
             drop(guards.pop());
             assert_eq!(reads(&client).await, [left]);
@@ -72,19 +72,19 @@ async fn each_time_that_a_guest_enters_counts_until_it_is_left() {
 async fn a_guest_that_ends_leaves_as_often_as_it_has_entered() {
     let store = MemoryStore::new();
     let client = client(&store);
-    let (host, other, scope) = (read(&client).await, read(&client).await, client.scope());
+    let (leader, other, scope) = (read(&client).await, read(&client).await, client.scope());
     let outer = scope.read("k").max_hold(LEASE).acquire().await.unwrap();
     let inner = scope.read("k").acquire().await.unwrap();
     assert_eq!(reads(&client).await, [2]);
     sleep(LEASE).await;
     assert!(!outer.is_held() && !inner.is_held());
     assert_eq!(reads(&client).await, [1]);
-    assert!(host.is_held() && other.is_held());
-    drop((host, other));
+    assert!(leader.is_held() && other.is_held());
+    drop((leader, other));
     assert!(reads(&client).await.is_empty());
 }
 
-/// With a `max_hold` the first is a guest of what it was granted, and has the place inside with it.
+/// With a `max_hold` the first is a follower of what it was granted, and has the place inside with it.
 #[tokio::test(start_paused = true)]
 async fn an_upgrade_try_waits_for_no_guest_after_one_left() {
     let store = MemoryStore::new();
@@ -102,17 +102,17 @@ async fn a_refused_upgrade_keeps_the_other_reads_held() {
     for host_goes in [false, true] {
         let store = MemoryStore::new();
         let client = client(&store);
-        let (host, mut guest) = (read(&client).await, read(&client).await);
+        let (leader, mut follower) = (read(&client).await, read(&client).await);
         let other = if host_goes {
             let other = read(&client).await;
-            drop(host);
+            drop(leader);
             other
         } else {
-            host
+            leader
         };
-        let refused = guest.upgrade().await;
+        let refused = follower.upgrade().await;
         assert!(matches!(refused, Err(UpgradeError::NotSole { .. })), "{refused:?}");
-        drop(guest);
+        drop(follower);
         sleep(LEASE * 2).await;
         assert!(other.is_held());
         assert_eq!(reads(&client).await, [1]);
@@ -126,11 +126,11 @@ async fn a_refused_upgrade_keeps_the_other_reads_held() {
 async fn an_earlier_guests_read_is_released_despite_a_refused_upgrade() {
     let store = MemoryStore::new();
     let client = client(&store);
-    let (host, scope) = (read(&client).await, client.scope());
+    let (leader, scope) = (read(&client).await, client.scope());
     let mut outer = scope.read("k").acquire().await.unwrap();
     let inner = scope.read("k").acquire().await.unwrap();
     let beside = client.read("k").max_shared_readers(1).acquire().await.unwrap();
-    drop(host);
+    drop(leader);
     drop(inner);
     let refused = outer.upgrade().await;
     assert!(matches!(refused, Err(UpgradeError::NotSole { .. })), "{refused:?}");
@@ -149,17 +149,17 @@ async fn a_hold_without_renewal_news_is_not_joined() {
         let _due_before = client.write("other").acquire().await.unwrap();
         let begun = Instant::now();
         sleep(LEASE / 50).await;
-        let host = read(&client).await;
+        let leader = read(&client).await;
         sleep_until(begun + LEASE / 3 - ms(1)).await;
         store.set_down(down);
         // Both are renewed in one go, the second one before it would have to be.
-        while host.state() == LeaseState::Held {
+        while leader.state() == LeaseState::Held {
             sleep(ms(1)).await;
         }
-        assert_eq!(host.state(), if down { LeaseState::Unknown } else { LeaseState::Renewed });
+        assert_eq!(leader.state(), if down { LeaseState::Unknown } else { LeaseState::Renewed });
         store.set_down(false);
         let next = read(&client).await;
         assert_eq!(reads(&client).await.len(), if down { 2 } else { 1 });
-        drop((host, next));
+        drop((leader, next));
     }
 }

@@ -100,14 +100,14 @@ async fn only_the_holder_gets_the_release_request() {
     let (mut one, mut two) = (pin!(guard.release_requested()), pin!(permit.release_requested()));
     let mut three = pin!(both.release_requested());
     let pending =
-        [poll!(&mut one), poll!(&mut two), poll!(&mut three)].map(|told| told.is_pending());
+        [poll!(&mut one), poll!(&mut two), poll!(&mut three)].map(|reported| reported.is_pending());
     assert_eq!(pending, [true; 3], "no release was requested");
     assert_eq!(there.request_release("k").await.unwrap(), 1);
-    timeout(LEASE * 2, &mut one).await.expect("told");
+    timeout(LEASE * 2, &mut one).await.expect("reported");
     assert!(poll!(&mut two).is_pending() && poll!(&mut three).is_pending(), "not their keys");
     assert_eq!(there.request_release("s").await.unwrap(), 1);
     assert_eq!(there.request_release("b").await.unwrap(), 1);
-    timeout(LEASE * 2, &mut two).await.expect("told");
+    timeout(LEASE * 2, &mut two).await.expect("reported");
     timeout(LEASE * 2, &mut three).await.expect("one of them is enough");
     assert!(guard.is_held() && permit.is_held() && both.is_held(), "nothing is taken away");
 }
