@@ -2,7 +2,9 @@
 
 use stateright::{Model, Property};
 
-use super::{Action, Locks, ModelState, Wrong, action, everywhere, inspected, standing::Standing};
+use super::{
+    Action, Locks, ModelState, Wrong, everywhere, inspected, lock_use, standing::Standing,
+};
 use crate::search::unbroken;
 
 impl Model for Locks {
@@ -27,13 +29,14 @@ impl Model for Locks {
             if is_over {
                 continue;
             }
-            let actions = action::actions(&self.setup, world, at);
+            let lock_uses = lock_use::lock_uses(&self.setup, world, at);
             if client.late.is_none() && under_way < usize::from(self.setup.late) {
                 // What follows a plain command is received, or it makes no difference.
-                let sent = actions.iter().filter(|action| **action != action::Action::GoOn);
-                actions.extend(sent.map(|&action| Action::Send(at, action)));
+                let sent =
+                    lock_uses.iter().filter(|lock_use| **lock_use != lock_use::LockUse::GoOn);
+                actions.extend(sent.map(|&lock_use| Action::Send(at, lock_use)));
             }
-            actions.extend(actions.into_iter().map(|action| Action::Do(at, action)));
+            actions.extend(lock_uses.into_iter().map(|lock_use| Action::Do(at, lock_use)));
         }
         if is_over && under_way == 0 {
             return;

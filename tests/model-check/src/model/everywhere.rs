@@ -3,8 +3,8 @@
 use lock_core::Kind;
 
 use super::{
-    action::name,
     calls::{Calls, NONSENSE, Requested},
+    lock_use::name,
     names::{LockNames, Wire},
     setup::{PLACE, Setup},
     standing::{Held, Standing},

@@ -4,7 +4,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{
-    action::owners,
+    lock_use::owners,
     names::{K, NATIVE_K, SYMBOLS},
     state::{Client, Hold, ModelState},
 };

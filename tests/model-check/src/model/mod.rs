@@ -1,12 +1,12 @@
 //! Clients that do whatever clients may do, on scripts that must keep them apart.
 
 mod acquired;
-pub(crate) mod action;
 pub(crate) mod calls;
 mod checked;
 pub(crate) mod everywhere;
 pub(crate) mod fingerprint;
 mod inspected;
+pub(crate) mod lock_use;
 pub(crate) mod names;
 pub(crate) mod native;
 pub(crate) mod op;
@@ -21,15 +21,15 @@ mod wrong;
 
 use std::rc::Rc;
 
-pub use action::Action;
+pub use lock_use::LockUse;
 pub use op::Op;
 pub use setup::Setup;
 pub use state::{Client, Hold, Holds, ModelState, Tried};
 pub use wrong::Wrong;
 
 use crate::{redis::Reply, search::Search, texts::Texts};
-use action::Whose;
 use calls::{Calls, Requested};
+use lock_use::Whose;
 use rules::Step;
 use standing::Standing;
 
@@ -47,9 +47,9 @@ pub enum Action {
     /// So many milliseconds pass.
     Tick(i64),
     /// A client does something, and hears the answer.
-    Do(usize, Action),
+    Do(usize, LockUse),
     /// A client sends something, and hears no more of it.
-    Send(usize, Action),
+    Send(usize, LockUse),
     /// What was sent so arrives.
     Arrive(usize),
     /// What was sent so never arrives.
@@ -100,7 +100,7 @@ impl Locks {
         let after = Standing::of(&world.redis, kind, self.setup.names);
         let step = Step {
             setup: &self.setup,
-            owner: &action::name(&self.setup, owner),
+            owner: &lock_use::name(&self.setup, owner),
             op,
             now: world.now(),
             before: &before,
@@ -116,8 +116,8 @@ impl Locks {
     fn take(&self, world: &mut ModelState, action: Action) -> Option<()> {
         match action {
             Action::Tick(ms) => world.redis.advance(ms),
-            Action::Do(at, action) => {
-                let (whose, op) = action::begin(&self.setup, world, at, action)?;
+            Action::Do(at, lock_use) => {
+                let (whose, op) = lock_use::begin(&self.setup, world, at, lock_use)?;
                 let owner = world.owner(at, whose)?;
                 let known = world.clients[at].known;
                 let reply = self.run(world, owner, op, known);
@@ -138,8 +138,8 @@ impl Locks {
                     }
                 }
             }
-            Action::Send(at, action) => {
-                let (whose, op) = action::begin(&self.setup, world, at, action)?;
+            Action::Send(at, lock_use) => {
+                let (whose, op) = lock_use::begin(&self.setup, world, at, lock_use)?;
                 world.clients[at].late = Some((world.owner(at, whose)?, op));
                 world.operations += 1;
             }

@@ -3,7 +3,7 @@
 use lock_core::{Kind, Mode, test_util::validity};
 
 use super::{
-    action::Whose,
+    lock_use::Whose,
     names,
     op::{Op, span},
     replies,

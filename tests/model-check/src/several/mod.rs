@@ -1,8 +1,8 @@
 //! Two locks that clients ask for one by one, or at once and all or nothing.
 
-mod action;
 mod calls;
 mod everywhere;
+mod lock_use;
 mod op;
 mod received;
 mod rules;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use stateright::{Model, Property};
 
-pub use action::Action;
+pub use lock_use::LockUse;
 pub use op::{Ask, Op};
 pub use setup::{Setup, Trouble};
 pub use state::{Client, Hold, SeveralState};
@@ -34,9 +34,9 @@ pub enum Action {
     /// Time passes.
     Tick,
     /// A client does something, and hears the answer.
-    Do(usize, Action),
+    Do(usize, LockUse),
     /// A client requests both at once, and hears no more of it.
-    Send(usize, Action),
+    Send(usize, LockUse),
     /// What was sent so arrives.
     Arrive(usize),
     /// What was sent so never arrives.
@@ -90,8 +90,8 @@ impl Several {
     fn take(&self, world: &mut SeveralState, action: Action) -> Option<()> {
         match action {
             Action::Tick => world.redis.advance(TICK_MS),
-            Action::Do(at, action) => {
-                let op = action::begin(&self.setup, world, at, action)?;
+            Action::Do(at, lock_use) => {
+                let op = lock_use::begin(&self.setup, world, at, lock_use)?;
                 let reply = self.run(world, op);
                 world.operations += 1;
                 if world.wrong.is_none() {
@@ -100,8 +100,8 @@ impl Several {
                     received::hear(&self.setup, &mut world.clients[at], op, &reply, now);
                 }
             }
-            Action::Send(at, action) => {
-                let Op::All(requests) = action::begin(&self.setup, world, at, action)? else {
+            Action::Send(at, lock_use) => {
+                let Op::All(requests) = lock_use::begin(&self.setup, world, at, lock_use)? else {
                     return None;
                 };
                 world.clients[at].late = Some(requests);
@@ -177,13 +177,13 @@ impl Model for Several {
             if is_over {
                 continue;
             }
-            let actions = action::actions(&self.setup, world, at);
+            let lock_uses = lock_use::lock_uses(&self.setup, world, at);
             if client.late.is_none() && under_way < usize::from(self.setup.late) {
                 // What comes late for one lock is for the models of one lock.
-                let all = actions.iter().filter(|action| matches!(action, Action::All(_)));
-                actions.extend(all.map(|&action| Action::Send(at, action)));
+                let all = lock_uses.iter().filter(|lock_use| matches!(lock_use, LockUse::All(_)));
+                actions.extend(all.map(|&lock_use| Action::Send(at, lock_use)));
             }
-            actions.extend(actions.into_iter().map(|action| Action::Do(at, action)));
+            actions.extend(lock_uses.into_iter().map(|lock_use| Action::Do(at, lock_use)));
         }
         if is_over && under_way == 0 {
             return;

@@ -8,8 +8,8 @@ use super::{op::Ask, setup::LEASE_MS};
 use crate::{
     model::{
         LONG_WAIT_MS, Wrong,
-        action::owners,
         fingerprint::print,
+        lock_use::owners,
         names::{NATIVE_SEVERAL, SEVERAL, SYMBOLS},
         op::span,
         state::START_US,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     model::{
-        action::owners,
+        lock_use::owners,
         names::{SEVERAL, SYMBOLS},
     },
     redis::Redis,
@@ -17,7 +17,7 @@ use crate::{
 
 /// What a program does with the locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum LockUse {
     /// Requests for both at once, also again.
     All([Mode; 2]),
     /// Requests for one of them, also again.
@@ -27,7 +27,7 @@ pub enum Action {
 }
 
 /// All that a client may do.
-pub(super) fn actions(setup: &Setup, world: &SeveralState, at: usize) -> Vec<Action> {
+pub(super) fn lock_uses(setup: &Setup, world: &SeveralState, at: usize) -> Vec<LockUse> {
     let may_ask = |lock: usize, mode: Mode, reenters: bool| {
         let Some(hold) = &world.clients[at].holds[lock] else {
             return new_owner(world, at, lock).is_some();
@@ -35,7 +35,7 @@ pub(super) fn actions(setup: &Setup, world: &SeveralState, at: usize) -> Vec<Act
         let again = reenters && hold.guards > 0 && hold.guards < holds(setup, lock);
         hold.mode == mode && (hold.requests() || again)
     };
-    let mut actions = Vec::new();
+    let mut lock_uses = Vec::new();
     for modes in setup.requests {
         let has = |lock: usize| {
             world.clients[at].holds[lock].as_ref().is_some_and(|hold| hold.guards > 0)
@@ -45,26 +45,26 @@ pub(super) fn actions(setup: &Setup, world: &SeveralState, at: usize) -> Vec<Act
             && !(has(0) && has(1))
             && (is_asked_again(setup, world, at) || !setup.ends_connections)
         {
-            actions.push(Action::All(*modes));
+            lock_uses.push(LockUse::All(*modes));
         }
     }
     if setup.ends_connections && world.clients[at].late.is_some() {
-        return actions;
+        return lock_uses;
     }
     for lock in [0, 1] {
         for mode in setup.modes(lock) {
             // What is requested at once is not requested again alone.
             if world.clients[at].late.is_none() && may_ask(lock, mode, false) {
-                actions.push(Action::One(lock, mode));
+                lock_uses.push(LockUse::One(lock, mode));
             }
         }
         let hold = world.clients[at].holds[lock].as_ref();
         let settles = hold.is_some_and(|hold| hold.guards > 0 || !hold.is_settled());
         if settles {
-            actions.push(Action::Release(lock));
+            lock_uses.push(LockUse::Release(lock));
         }
     }
-    actions
+    lock_uses
 }
 
 fn holds(setup: &Setup, lock: usize) -> u32 {
@@ -100,20 +100,20 @@ fn stands(redis: &Redis, lock: usize, symbol: u8) -> bool {
     entries.any(|(key, entry)| key.contains(&symbol) || entry.value.names(symbol))
 }
 
-/// What a action requests of Redis; what is known before the answer is written down.
+/// What a lock_use requests of Redis; what is known before the answer is written down.
 pub(super) fn begin(
     setup: &Setup,
     world: &mut SeveralState,
     at: usize,
-    action: Action,
+    lock_use: LockUse,
 ) -> Option<Op> {
-    match action {
-        Action::All(modes) => Some(Op::All([
+    match lock_use {
+        LockUse::All(modes) => Some(Op::All([
             ask(setup, world, at, 0, modes[0])?,
             ask(setup, world, at, 1, modes[1])?,
         ])),
-        Action::One(lock, mode) => Some(Op::One(lock, ask(setup, world, at, lock, mode)?)),
-        Action::Release(lock) => {
+        LockUse::One(lock, mode) => Some(Op::One(lock, ask(setup, world, at, lock, mode)?)),
+        LockUse::Release(lock) => {
             let hold = world.clients[at].holds[lock].as_mut()?;
             hold.guards = hold.guards.saturating_sub(1);
             hold.leaving = hold.guards == 0;

@@ -12,7 +12,7 @@ use super::{
 /// What a program does with a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as programs say it")]
-pub enum Action {
+pub enum LockUse {
     Acquire {
         mode: Mode,
         lease: i64,
@@ -47,80 +47,80 @@ pub enum Action {
 }
 
 /// All that a client may do.
-pub(super) fn actions(setup: &Setup, world: &ModelState, at: usize) -> Vec<Action> {
+pub(super) fn lock_uses(setup: &Setup, world: &ModelState, at: usize) -> Vec<LockUse> {
     let client = &world.clients[at];
-    let mut actions = Vec::new();
+    let mut lock_uses = Vec::new();
     if client.stale.is_some() {
-        actions.push(Action::SettleStale);
+        lock_uses.push(LockUse::SettleStale);
     }
     let Some(hold) = &client.hold else {
-        fresh(setup, world, at, &mut actions);
-        return actions;
+        fresh(setup, world, at, &mut lock_uses);
+        return lock_uses;
     };
     if client.gives_up_late() {
-        return actions;
+        return lock_uses;
     }
     if !hold.is_settled() {
-        actions.push(Action::Settle);
+        lock_uses.push(LockUse::Settle);
     }
     let leaves = setup.kind.is_fair() || setup.is_native();
     if leaves && hold.guards.none() && hold.in_line.is_some() && !hold.doubt {
-        actions.push(Action::Leave);
+        lock_uses.push(LockUse::Leave);
     }
     if hold.leaving || hold.requests() {
         if hold.is_settled() || (client.stale.is_none() && (hold.leaving || !hold.stored.none())) {
-            fresh(setup, world, at, &mut actions);
+            fresh(setup, world, at, &mut lock_uses);
         }
         if hold.requests() {
-            actions.push(Action::AskAgain);
+            lock_uses.push(LockUse::AskAgain);
             if client.may_try(setup) {
-                actions.push(Action::TryAgain);
+                lock_uses.push(LockUse::TryAgain);
             }
             if hold.tried.is_some() {
-                actions.push(Action::GoOn);
+                lock_uses.push(LockUse::GoOn);
             }
         }
-        return actions;
+        return lock_uses;
     }
     if !hold.doubt {
-        held(setup, hold, &mut actions);
+        held(setup, hold, &mut lock_uses);
     }
-    actions
+    lock_uses
 }
 
-fn held(setup: &Setup, hold: &Hold, actions: &mut Vec<Action>) {
+fn held(setup: &Setup, hold: &Hold, lock_uses: &mut Vec<LockUse>) {
     let Holds { reads, writes } = hold.guards;
     let reenters = !matches!(setup.kind, Kind::Semaphore | Kind::NonReentrant);
     for &lease in setup.leases {
-        actions.push(Action::Renew { lease });
+        lock_uses.push(LockUse::Renew { lease });
         for &mode in setup.modes {
             let may = mode == Mode::Read || writes > 0;
             if reenters && may && hold.guards.of(mode) < setup.holds {
-                actions.push(Action::Enter { mode, lease });
+                lock_uses.push(LockUse::Enter { mode, lease });
             }
         }
     }
     for &mode in setup.modes {
         if hold.guards.of(mode) > 0 {
-            actions.push(Action::Drop(mode));
+            lock_uses.push(LockUse::Drop(mode));
         }
     }
     if setup.converts && reads > 0 {
-        actions.push(Action::Upgrade);
+        lock_uses.push(LockUse::Upgrade);
     }
     if setup.converts && writes > 0 {
-        actions.push(Action::Downgrade);
+        lock_uses.push(LockUse::Downgrade);
     }
 }
 
-fn fresh(setup: &Setup, world: &ModelState, at: usize, actions: &mut Vec<Action>) {
+fn fresh(setup: &Setup, world: &ModelState, at: usize, lock_uses: &mut Vec<LockUse>) {
     if new_owner(setup, world, at).is_none() {
         return;
     }
     for &mode in setup.modes {
-        actions.extend(setup.leases.iter().map(|&lease| Action::Acquire { mode, lease }));
+        lock_uses.extend(setup.leases.iter().map(|&lease| LockUse::Acquire { mode, lease }));
         if world.clients[at].may_try(setup) {
-            actions.extend(setup.leases.iter().map(|&lease| Action::TryFree { mode, lease }));
+            lock_uses.extend(setup.leases.iter().map(|&lease| LockUse::TryFree { mode, lease }));
         }
     }
 }
@@ -158,55 +158,55 @@ pub(super) enum Whose {
     Stale,
 }
 
-/// What a action requests of Redis; what is known before the answer is written down.
+/// What a lock_use requests of Redis; what is known before the answer is written down.
 pub(super) fn begin(
     setup: &Setup,
     world: &mut ModelState,
     at: usize,
-    action: Action,
+    lock_use: LockUse,
 ) -> Option<(Whose, Op)> {
     let now = world.now();
-    if let Action::Acquire { mode, lease } | Action::TryFree { mode, lease } = action {
+    if let LockUse::Acquire { mode, lease } | LockUse::TryFree { mode, lease } = lock_use {
         let owner = new_owner(setup, world, at)?;
         let client = &mut world.clients[at];
         client.put_aside();
         client.hold = Some(Hold::new(owner, mode, lease, now));
         let hold = client.hold.as_mut()?;
-        let tries = matches!(action, Action::TryFree { .. });
+        let tries = matches!(lock_use, LockUse::TryFree { .. });
         let op = if tries { try_free(setup, hold) } else { ask(setup, hold, now) };
         return Some((Whose::Hold, op));
     }
     let client = &mut world.clients[at];
-    if action == Action::SettleStale {
+    if lock_use == LockUse::SettleStale {
         return Some((Whose::Stale, settle(client.stale.as_mut()?)?));
     }
     let hold = client.hold.as_mut()?;
-    let op = match action {
-        Action::AskAgain => ask(setup, hold, now),
-        Action::TryAgain => try_free(setup, hold),
-        Action::GoOn if setup.draws_first => {
+    let op = match lock_use {
+        LockUse::AskAgain => ask(setup, hold, now),
+        LockUse::TryAgain => try_free(setup, hold),
+        LockUse::GoOn if setup.draws_first => {
             Op::TryFree { mode: hold.requested.0, lease: hold.requested.1 }
         }
-        Action::GoOn if hold.tried?.token.is_some() => Op::ReadValue,
-        Action::GoOn => Op::DrawToken,
-        Action::Settle => {
+        LockUse::GoOn if hold.tried?.token.is_some() => Op::ReadValue,
+        LockUse::GoOn => Op::DrawToken,
+        LockUse::Settle => {
             // An owner that requests nothing more has given up.
             hold.leaving |= hold.guards.none();
             hold.tried = None;
             settle(hold)?
         }
-        Action::Leave => {
+        LockUse::Leave => {
             hold.leaving = true;
             hold.tried = None;
             Op::Leave { mode: hold.in_line? }
         }
-        Action::Enter { mode, lease } => {
+        LockUse::Enter { mode, lease } => {
             let holds = hold.guards.of(mode) + 1;
             let stored = hold.stored.of_mut(mode);
             *stored = holds.max(*stored);
             Op::Acquire { mode, holds, lease, yields: false, waits: false, waited: 0 }
         }
-        Action::Drop(mode) => {
+        LockUse::Drop(mode) => {
             *hold.guards.of_mut(mode) -= 1;
             hold.leaving = hold.guards.none();
             if hold.guards.reads == 0 {
@@ -217,22 +217,22 @@ pub(super) fn begin(
             }
             settle(hold)?
         }
-        Action::Renew { lease } => {
+        LockUse::Renew { lease } => {
             let mode = if hold.guards.writes > 0 { Mode::Write } else { Mode::Read };
             Op::Renew { mode, lease }
         }
-        Action::Upgrade => {
+        LockUse::Upgrade => {
             let Holds { reads, writes } = hold.guards;
             let after = Holds { reads: reads - 1, writes: writes + 1 };
             Op::Upgrade { after: hold.change(after), lease: hold.requested.1 }
         }
-        Action::Downgrade => {
+        LockUse::Downgrade => {
             hold.guards.reads += 1;
             hold.guards.writes -= 1;
             let after = hold.guards;
             Op::Downgrade { after: hold.change(after), lease: hold.requested.1 }
         }
-        Action::Acquire { .. } | Action::TryFree { .. } | Action::SettleStale => return None,
+        LockUse::Acquire { .. } | LockUse::TryFree { .. } | LockUse::SettleStale => return None,
     };
     Some((Whose::Hold, op))
 }
