@@ -94,7 +94,7 @@ impl fmt::Display for TemplateFault {
                 "this `}` closes nothing; write `{name}` for a value, `}}` for a literal brace",
             ),
             Self::EmptyPlaceholder => {
-                f.write_str("this placeholder names nothing; write what goes in it, such as `{id}`")
+                f.write_str("this placeholder is empty; write the name of a value, such as `{id}`")
             }
             Self::BadName(word) => write!(
                 f,

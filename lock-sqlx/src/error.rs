@@ -13,7 +13,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum TransactionError<E> {
     /// A holder with a later token has claimed the row: the lock was lost.
-    #[error("a later holder of the lock has claimed the row: this one is too late")]
+    #[error("a newer holder has already claimed the row: the lock was lost")]
     Stale,
     /// There is no row with this id. A row has to be inserted before it can be claimed.
     #[error("there is no such row: insert it before it is claimed")]
@@ -25,7 +25,7 @@ pub enum TransactionError<E> {
     #[error("a row cannot be claimed {0}")]
     NoToken(&'static str),
     /// The work has moved the transaction elsewhere, where it may still be used.
-    #[error("the work returned without its transaction: drop it before")]
+    #[error("the closure kept the transaction: drop every use of `tx` before it returns")]
     NotReturned,
     /// The name of the table or of a column is not usable.
     #[error(transparent)]

@@ -40,7 +40,7 @@ impl Holder for LockView {
 impl Holder for Locked {
     fn lock(&self) -> Result<LockView, &'static str> {
         if self.unlocked().is_some() {
-            return Err("without its lock, as which the policy lets the request run");
+            return Err("without its lock: the policy lets the request run without it");
         }
         let several = "under a lock on several keys: take the view of the row's key from \
                        `Locked::views`";

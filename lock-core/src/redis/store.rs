@@ -93,7 +93,8 @@ impl RedisStore {
         match self.replicas {
             Some(wanted) if reply.is_grant() && confirmed < i64::from(wanted.count) => {
                 Err(Unavailable::unsent(format!(
-                    "{confirmed} of {} replicas confirmed the lock within {:?}: it is given up",
+                    "{confirmed} of {} replicas confirmed the lock within {:?}: it is released \
+                     again",
                     wanted.count, wanted.timeout
                 )))
             }

@@ -102,8 +102,8 @@ impl Rejection {
             AcquireError::WrongKind(wrong) => Self::misconfigured(
                 caller,
                 format!(
-                    "something that is no {} lock stands under this key: use another key or \
-                     another prefix, and never two kinds of lock on one key",
+                    "this key holds a value that is not a {} lock: use another key or another \
+                     prefix, and never two kinds of lock on one key",
                     wrong.kind()
                 ),
             ),

@@ -7,8 +7,8 @@ use tower_sessions_core::{Session, session::Id};
 
 use super::RequestLockLayer;
 
-const INSIDE: &str = "the lock stands inside of the session layer, which saves the session when the \
-                      lock is released already: add the lock after it, so that it is outside";
+const INSIDE: &str = "the lock is inside the session layer, which saves the session only after the \
+                      release: add the lock layer after the session layer, so that it is outside";
 
 impl RequestLockLayer {
     /// Creates a layer that locks the session of each request, so that two tabs of one browser do

@@ -271,7 +271,7 @@ async fn a_lock_that_is_lost_cuts_the_stream_short() {
 
     assert_eq!(client.rest().await, "", "the connection ends without the last chunk");
 
-    assert!(feed.is_closed(), "the stream was dropped where it stood");
+    assert!(feed.is_closed(), "the stream was dropped in the middle");
     drop(world.released().await);
     let text = logs.text();
     assert!(text.contains("cut short") && !text.contains("order:7"), "{text}");

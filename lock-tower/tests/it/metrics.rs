@@ -210,7 +210,7 @@ async fn counters_begin_once_for_each_lock() {
     let again = Metrics::collect();
     call(&app, "PUT", "/quick/7").await;
     let outcomes = again.all().into_iter().filter(|metric| metric.series.contains("outcome"));
-    assert_eq!(outcomes.count(), 1, "more was touched than what the request counts");
+    assert_eq!(outcomes.count(), 1, "more metrics were touched than the request counts");
     drop(again);
 
     let other = Metrics::collect();

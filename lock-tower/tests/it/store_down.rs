@@ -301,7 +301,7 @@ async fn a_function_within_a_request_fails_fast() {
     let scope = RequestScopeLayer::new(world.locks.clone());
     let app = Router::new().route("/{id}", put(calls)).layer(scope);
     assert!(call(&app, "PUT", "/7").await.text.contains("set down"), "it was asked");
-    assert!(call(&app, "PUT", "/7").await.text.contains("being probed"), "nothing was sent again");
+    assert!(call(&app, "PUT", "/7").await.text.contains("failing fast"), "nothing was sent again");
 }
 
 /// A request that learns too late that the store is down is not served either.
