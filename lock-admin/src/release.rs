@@ -18,8 +18,8 @@ use super::{
     reader::Reader,
 };
 
-/// A form cannot send a header of its own, and a script of another site only with a permission that is
-/// never given.
+/// A form cannot set a header, and a script of another site only with a permission that is never
+/// given.
 const HEADER: &str = "x-lock-admin";
 const VALUE: &str = "release";
 /// Longer than the longest key, however its characters are escaped.

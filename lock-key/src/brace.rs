@@ -62,7 +62,7 @@ impl BraceError {
         Self { fault, span }
     }
 
-    /// What is wrong.
+    /// The fault.
     pub fn fault(&self) -> BraceFault {
         self.fault
     }

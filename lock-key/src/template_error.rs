@@ -6,7 +6,7 @@ use crate::{BraceFault, MAX_KEY_BYTES, MAX_VALUE_BYTES, PlaceholderType};
 
 /// The error for an invalid key template.
 ///
-/// Its text is one line with what is wrong and what would be valid.
+/// Its text is one line with the fault and valid alternatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateError {
     fault: TemplateFault,
@@ -18,7 +18,7 @@ impl TemplateError {
         Self { fault, span }
     }
 
-    /// What is wrong.
+    /// The fault.
     pub fn fault(&self) -> &TemplateFault {
         &self.fault
     }

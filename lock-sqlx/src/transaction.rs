@@ -8,7 +8,7 @@ use crate::{ClaimedRow, FencedDatabase, TransactionError};
 /// For how much longer the lock must be good when the commit is sent, on this process' clock.
 pub const COMMIT_MARGIN: Duration = Duration::from_secs(1);
 
-/// What holds the lock: a guard, a view of one, or in a handler `Locked`. Other crates cannot
+/// The holder of the lock: a guard, a view of one, or in a handler `Locked`. Other crates cannot
 /// implement it.
 pub trait Holder: sealed::Sealed {
     /// The lock, or why its token claims nothing.

@@ -1,4 +1,4 @@
-//! The program `lockctl` is in `main.rs`. This is what its tests need: it may change at any time.
+//! The program `lockctl` is in `main.rs`. This library is for its tests: it may change at any time.
 
 #[doc(hidden)]
 pub mod observed;

@@ -46,7 +46,7 @@ macro_rules! assert_held {
     };
 }
 
-/// What [`assert_held!`](crate::assert_held) expands to.
+/// The expansion of [`assert_held!`](crate::assert_held).
 ///
 /// # Panics
 ///

@@ -186,7 +186,7 @@ fn read(headers: &HeaderMap) -> Result<IncomingFence, IncomingFenceError> {
     };
     let digits = value.filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
     match digits.and_then(|digits| digits.parse().ok()).map(FencingToken::new) {
-        // What has no lock has no token.
+        // A sender without a lock has no token.
         Some(FencingToken::NONE) | None => Err(IncomingFenceError::Invalid),
         Some(token) => Ok(IncomingFence(token)),
     }

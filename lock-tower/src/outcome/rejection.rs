@@ -51,7 +51,7 @@ impl Rejection {
         }
     }
 
-    /// Creates a rejection for a misconfigured service. The log tells its operator what to change.
+    /// Creates a rejection for a misconfigured service. The log has the remedy for its operator.
     pub(crate) fn misconfigured(caller: &Arc<Caller>, why: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Outcome::Misconfigured, caller).because(why)
     }

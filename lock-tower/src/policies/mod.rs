@@ -34,7 +34,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # What is in the file
+//! # Contents of the file
 //!
 //! See [`policy_file`](crate::policy_file).
 //!

@@ -1,4 +1,4 @@
-//! What is measured, name by name, and that no key is ever in it.
+//! The metrics, name by name; no key is ever in them.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -276,7 +276,7 @@ async fn waiters_are_counted_as_long_as_they_wait() {
     assert_eq!(metrics.value(waits), 1.0, "a client that left has not waited for an answer");
 }
 
-/// As many policies are at work, so many series there are: keys and clients add nothing.
+/// The number of series depends on the policies alone: keys and clients add none.
 #[tokio::test(start_paused = true)]
 async fn two_hundred_keys_are_as_many_series_as_one() {
     let (metrics, logs) = (Metrics::collect(), Logs::collect());

@@ -85,7 +85,8 @@ impl Args {
     }
 }
 
-/// Those that wait, each once: it may stand at what it holds and at what it waits for.
+/// The waiters, each once: one may be listed at the locks that it holds and at the one that it
+/// waits for.
 fn waits(seen: &[(LockKey, Inspection)]) -> Vec<Wait> {
     let mut waits: Vec<Wait> = Vec::new();
     for (key, seen) in seen {

@@ -4,7 +4,7 @@ use lockctl::observed::{Observed, ObservedError, lines::Lines};
 ///
 /// # Panics
 ///
-/// When the line is not in the file, or nothing is said of what to do.
+/// When the line is not in the file, or the error has no remedy.
 pub fn observations(input: &[u8]) {
     let lines = input.split(|byte| *byte == b'\n').count();
     let mut observed = Observed::default();

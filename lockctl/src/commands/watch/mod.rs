@@ -54,7 +54,7 @@ pub(crate) struct Args {
     store: StoreArgs,
 }
 
-/// What was read at one time.
+/// One reading of the store.
 struct Seen {
     locks: Vec<(LockKey, Inspection)>,
     /// Whether these are all locks under the prefix.
