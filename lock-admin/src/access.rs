@@ -6,7 +6,7 @@ use http::{HeaderMap, Uri, header::HOST, request::Parts};
 
 use super::answer::Refusal;
 
-/// What a request to the page does.
+/// The action of a request to the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AdminAction {
@@ -22,11 +22,12 @@ pub enum AdminAction {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AdminRequest<'r> {
-    /// The request without its body, with what an authentication outside has put into its extensions.
+    /// The request without its body, with the extensions that an authentication layer outside has
+    /// added.
     pub parts: &'r Parts,
     /// The lock's key; of a list the prefix of the keys.
     pub key: &'r str,
-    /// What is to be done.
+    /// The requested action.
     pub action: AdminAction,
 }
 

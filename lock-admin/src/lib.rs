@@ -1,4 +1,5 @@
-//! A page for operators: which locks are held, by which process and for what, and which requests wait.
+//! A page for operators: which locks are held, by which process and for which work, and which
+//! requests wait.
 //!
 //! Users of the crate `lock-tower` enable its feature `admin`, and find this crate as `lock_tower::admin`.
 //!
@@ -16,7 +17,7 @@
 //! let app: Router = Router::new().nest("/admin/locks", behind_login(admin));
 //! ```
 //!
-//! # What it shows
+//! # Contents
 //!
 //! A list of locks with kind, mode, holder, age, the time left and the waiters; each lock's own page
 //! with all holders and its line in order; a search by prefix; the longest waits of the locks shown; the
@@ -26,7 +27,7 @@
 //!
 //! It is a view, not the truth: what it shows may have changed by the time it is read.
 //!
-//! # What it costs the store
+//! # Load on the store
 //!
 //! Nothing while it is not open. A page of the list is one page of
 //! [`LockClient::list_page`], with a hundred locks unless the query has `limit`, at most 500; on Redis
@@ -48,10 +49,10 @@
 //! [`authorize`](AdminRouter::authorize) decides of each request, by its key and action, and names the
 //! operator in the log.
 //!
-//! # What it needs of the store
+//! # Rights in the store
 //!
-//! The list needs the right to `SCAN` on Redis, which shows the names of all keys. Services need not have
-//! it: give the page a client of its own, with a user of its own.
+//! The list needs the right to `SCAN` on Redis, which shows the names of all keys. Services need
+//! not have it: give the page a separate client with a separate user.
 //!
 //! ```no_run
 //! # use lock_core::LockClient;
@@ -125,16 +126,16 @@ impl AdminRouter {
         self
     }
 
-    /// Sets what decides of each request: it returns the name of the operator, or why the request is
-    /// refused, which the 403 shows. What an operator does is logged with that name, the key and the
-    /// action. Default: every request passes.
+    /// Sets the function that authorizes each request: it returns the name of the operator, or the
+    /// reason of the refusal, which the 403 shows. Each action is logged with that name and the
+    /// key. Default: every request passes.
     ///
     /// ```
     /// use axum::Router;
     /// use lock_admin::AdminAction;
     /// use lock_core::LockClient;
     ///
-    /// /// What the authentication outside puts into the request.
+    /// /// Put into the request by the authentication layer outside.
     /// #[derive(Clone)]
     /// struct Operator { name: String, may_force: bool }
     ///
@@ -161,8 +162,8 @@ impl AdminRouter {
         self
     }
 
-    /// Returns the routes, to be nested where the page is to be, behind an authentication: they have none
-    /// of their own.
+    /// Returns the routes, to be nested at the path of the page, behind an authentication layer:
+    /// they have no authentication.
     pub fn into_unprotected_router<S: Clone + Send + Sync + 'static>(self) -> Router<S> {
         let reader = Arc::new(Reader::new(self.client, self.release_allowed, self.access));
         Router::new()

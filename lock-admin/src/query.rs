@@ -1,4 +1,4 @@
-//! What a request wants to see.
+//! The query of a request for a page.
 
 use axum::extract::Query;
 use http::{HeaderMap, header::ACCEPT, request::Parts};
@@ -29,7 +29,7 @@ struct Text {
     format: Option<Format>,
 }
 
-/// What is read from the store. Requests for the same subject share one answer.
+/// A query to the store. Requests for the same subject share one answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Subject {
     List { prefix: String, after: Option<String>, limit: usize },

@@ -39,7 +39,7 @@ pub(crate) struct Reader {
     recent: Mutex<HashMap<Subject, (Instant, Seen)>>,
 }
 
-/// What was read, or why it could not be.
+/// The result of a read, or the reason of its failure.
 pub(crate) type Seen = Result<Arc<View>, NotRead>;
 
 /// Why nothing was read.
@@ -70,15 +70,15 @@ pub(crate) struct ListView {
     pub(crate) complete: bool,
     pub(crate) release_allowed: bool,
     pub(crate) locks: Vec<Row>,
-    /// Of the locks of this page.
+    /// The longest waits for the locks of this page.
     pub(crate) longest_waits: Vec<Wait>,
-    /// Those that acquisitions found taken most often, in this process and in those that hold these
-    /// locks or wait for them.
+    /// The keys that acquisitions found taken most often, in this process and in those that hold
+    /// these locks or wait for them.
     pub(crate) hot_keys: Vec<HotKey>,
     pub(crate) process: ProcessView,
 }
 
-/// What the process that answers knows by itself.
+/// The answering process's own figures.
 #[derive(Debug, Serialize)]
 pub(crate) struct ProcessView {
     /// Acquisitions that wait for another one of this process.
@@ -225,7 +225,7 @@ impl Row {
     }
 }
 
-/// Only waits that are written down have an age.
+/// Only recorded waits have an age.
 fn longest_waits(locks: &[Row]) -> Vec<Wait> {
     let waits = locks.iter().flat_map(|row| {
         let waiters = row.waiters().iter().filter(|waiter| waiter.age.is_some());

@@ -33,7 +33,7 @@ pub(crate) fn page(subject: &Subject, content: Markup, release_allowed: bool) ->
     whole(title, body, true)
 }
 
-/// A page that has nothing but a reason.
+/// A page that shows only a reason.
 pub(crate) fn refused(title: &str, detail: &str) -> Response {
     let body = html! {
         header { h1 { a href="?" { "Locks" } } }
@@ -47,7 +47,8 @@ pub(crate) fn not_read(why: &str) -> Markup {
     html! { p .bad { "Not read: " (visible(why)) } }
 }
 
-/// The buttons stand beside the content: what is renewed must not move under a pointer.
+/// The buttons are beside the content: a button must not move under a pointer when the content is
+/// renewed.
 fn release(key: &str) -> Markup {
     html! {
         section #release data-key=(key) hidden {

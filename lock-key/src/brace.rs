@@ -62,7 +62,7 @@ impl BraceError {
         Self { fault, span }
     }
 
-    /// What is wrong.
+    /// The fault.
     pub fn fault(&self) -> BraceFault {
         self.fault
     }
@@ -100,7 +100,7 @@ impl fmt::Display for BraceFault {
         f.write_str(match self {
             Self::CloseWithoutOpen => "a literal `}` comes before any `{`",
             Self::OpenWithoutClose => "a literal `{` has no `}` after it",
-            Self::EmptyTag => "nothing stands between the literal braces",
+            Self::EmptyTag => "the literal braces have no text between them",
             Self::MoreThanOnePair => "there are more literal braces than one pair",
         })?;
         f.write_str("; the literal braces of a key form one hash tag, such as `order:{42}`")

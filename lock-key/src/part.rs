@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// assert_eq!(OrderId(42).key_part(), "42");
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot stand in the key of a lock",
+    message = "`{Self}` cannot be part of a lock's key",
     label = "not a `KeyPart`",
     note = "integers, bool, char and strings can; name a field of it in the placeholder (`{{body.id}}`), or implement `KeyPart` for your own id",
     note = "a type that displays as a UUID needs the typed placeholder, such as `{{id:uuid}}`"

@@ -6,7 +6,7 @@ use crate::{BraceFault, MAX_KEY_BYTES, MAX_VALUE_BYTES, PlaceholderType};
 
 /// The error for an invalid key template.
 ///
-/// Its text is one line with what is wrong and what would be valid.
+/// Its text is one line with the fault and valid alternatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateError {
     fault: TemplateFault,
@@ -18,7 +18,7 @@ impl TemplateError {
         Self { fault, span }
     }
 
-    /// What is wrong.
+    /// The fault.
     pub fn fault(&self) -> &TemplateFault {
         &self.fault
     }
@@ -94,7 +94,7 @@ impl fmt::Display for TemplateFault {
                 "this `}` closes nothing; write `{name}` for a value, `}}` for a literal brace",
             ),
             Self::EmptyPlaceholder => {
-                f.write_str("this placeholder names nothing; write what goes in it, such as `{id}`")
+                f.write_str("this placeholder is empty; write the name of a value, such as `{id}`")
             }
             Self::BadName(word) => write!(
                 f,

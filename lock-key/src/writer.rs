@@ -32,7 +32,7 @@ impl KeyWriter {
         Self::default()
     }
 
-    /// Creates an empty key that can grow to so many bytes without another allocation.
+    /// Creates an empty key that can grow to `bytes` without another allocation.
     pub(crate) fn with_room_for(bytes: usize) -> Self {
         Self { key: String::with_capacity(bytes) }
     }

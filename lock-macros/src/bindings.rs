@@ -33,7 +33,7 @@ impl Bindings {
     pub(crate) fn missing(&self, word: &str, span: Span) -> syn::Error {
         let function = &self.function;
         let text = if self.names.is_empty() {
-            format!("`{word}` is not an argument of `{function}`, which binds none")
+            format!("`{word}` is not an argument of `{function}`, which has no named arguments")
         } else {
             let names: Vec<_> = self.names.iter().map(|n| n.unraw().to_string()).collect();
             let hint = did_you_mean(word, names.iter().map(String::as_str));

@@ -52,7 +52,7 @@ impl KeysOption {
                 Error::new_spanned(element, expected)
             })?;
             if templates.iter().any(|known| known.value() == template.value()) {
-                let twice = "this key is given twice; one of them locks it";
+                let twice = "this key is given twice; remove one";
                 return Err(Error::new(template.span(), twice));
             }
             templates.push(template);

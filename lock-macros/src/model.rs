@@ -18,7 +18,7 @@ use crate::suggest::did_you_mean;
 pub(crate) struct LockedFn {
     pub(crate) item: FnItem,
     pub(crate) client: Client,
-    /// `on_busy = "skip"`: where it stands.
+    /// The place of `on_busy = "skip"`.
     pub(crate) skips_if_busy: Option<Span>,
     pub(crate) lock: LockOptions,
     /// The path of the library.
@@ -41,7 +41,7 @@ pub(crate) struct LockOptions {
     pub(crate) keys: Vec<Key>,
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
-    /// Of a semaphore alone, which has them.
+    /// The number of permits, for a semaphore only.
     pub(crate) permits: Option<u32>,
     pub(crate) weight: Option<u32>,
     pub(crate) wait: Option<OptionDuration>,

@@ -29,7 +29,8 @@ pub(crate) fn permits(args: &Args, kind: Kind) -> Result<(Option<u32>, Option<u3
         (Some(wanted), Some(weight)) if weight > permits => Err(Error::new(
             wanted.span(),
             format!(
-                "this is more than the semaphore has, so no call could have it: at most {permits}"
+                "this is more than the semaphore has, so no call could acquire it: at most \
+                 {permits}"
             ),
         )),
         _ => Ok((Some(permits), weight)),

@@ -32,7 +32,7 @@ impl LockedFn {
         }
         Err(Error::new(
             sig.fn_token.span,
-            "a lock can only be held by an `async fn`: getting it may have to wait",
+            "`#[distributed_lock]` needs an `async fn`, because acquiring the lock may wait",
         ))
     }
 
@@ -81,8 +81,8 @@ impl LockedFn {
         match (self.skips_if_busy, &self.client) {
             (Some(span), Client::Layer | Client::State) => Err(Error::new(
                 span,
-                "a handler answers 423 when its lock is busy, or what a policy file or \
-                 `RequestLockLayer::answer` has instead; only a function with `client = ...` is skipped",
+                "a handler whose lock is busy returns 423, or the answer set in a policy file or \
+                 by `RequestLockLayer::answer`; only a function with `client = ...` can be skipped",
             )),
             _ => Ok(()),
         }
@@ -115,7 +115,7 @@ impl LockedFn {
             None => Ok(()),
             Some(argument) => Err(Error::new_spanned(
                 &argument.ty,
-                "no request gives a handler this type; if the function is not a handler, name the \
+                "this type is not an Axum extractor; if the function is not a handler, name the \
                  client, such as `client = locks`",
             )),
         }

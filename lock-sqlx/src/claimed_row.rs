@@ -15,7 +15,8 @@ pub struct ClaimedRow<DB: FencedDatabase> {
     returns_to: Returned<DB>,
 }
 
-/// Where the transaction is once the work is done with it. Dropped with it inside, it is rolled back.
+/// The place to which the work returns the transaction. A transaction that is still inside when
+/// this is dropped is rolled back.
 pub(crate) struct Returned<DB: FencedDatabase>(Arc<Mutex<Option<Transaction<'static, DB>>>>);
 
 impl<DB: FencedDatabase> ClaimedRow<DB> {

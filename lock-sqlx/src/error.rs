@@ -6,8 +6,8 @@ use thiserror::Error;
 
 /// Why a transaction under a lock was not committed, or why that is not known.
 ///
-/// After every error but [`CommitUnknown`](Self::CommitUnknown) the transaction was rolled back, and
-/// nothing that it wrote is in the database.
+/// After every error except [`CommitUnknown`](Self::CommitUnknown) the transaction was rolled back,
+/// and nothing that it wrote is in the database.
 ///
 /// With the feature `axum` it is a response: a stale claim and a lock that is not good for the commit
 /// as the layer answers a lost lock (503 `lock-lost`), a missing row 404, a mistake of the service
@@ -16,7 +16,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum TransactionError<E> {
     /// A holder with a later token has claimed the row: the lock was lost.
-    #[error("a later holder of the lock has claimed the row: this one is too late")]
+    #[error("a newer holder has already claimed the row: the lock was lost")]
     Stale,
     /// There is no row with this id. A row has to be inserted before it can be claimed.
     #[error("there is no such row: insert it before it is claimed")]
@@ -28,7 +28,7 @@ pub enum TransactionError<E> {
     #[error("a row cannot be claimed {0}")]
     NoToken(&'static str),
     /// The work has moved the transaction elsewhere, where it may still be used.
-    #[error("the work returned without its transaction: drop it before")]
+    #[error("the closure kept the transaction: drop every use of `tx` before it returns")]
     NotReturned,
     /// The name of the table or of a column is not usable.
     #[error(transparent)]
@@ -63,8 +63,8 @@ impl<E> TransactionError<E> {
 }
 
 /// Whether a commit that ended with this SQLSTATE may have been executed: the connection failed (08), the
-/// server was stopped (57) or failed itself (58, XX), or it says so (40003). MySQL has HY000 for failures of
-/// its own. The codes of SQLite are shorter; it rolls back what it does not commit.
+/// server was stopped (57) or failed itself (58, XX), or it says so (40003). MySQL has HY000 for
+/// its own failures. The codes of SQLite are shorter; it rolls back what it does not commit.
 fn may_be_committed(code: Option<&str>) -> bool {
     let unsure = ["08", "57", "58", "XX", "40003", "HY000"];
     code.is_some_and(|code| code.len() == 5 && unsure.iter().any(|each| code.starts_with(each)))

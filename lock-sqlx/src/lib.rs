@@ -1,9 +1,9 @@
 //! Transactions of [sqlx] under a lock of [lock-tower](lock_tower), which a late holder cannot
 //! commit.
 //!
-//! A lock is a lease: a process that was stopped for longer than that goes on for a moment as if it
-//! still had the lock. [`transaction`](FencedTransaction::transaction) makes that harmless for what it
-//! writes:
+//! A lock is a lease: a process that was stopped for longer than its lease continues for a moment
+//! as if it still had the lock. [`transaction`](FencedTransaction::transaction) makes that harmless
+//! for its writes:
 //!
 //! 1. The first statement *claims* the row with the lock's fencing token, and refuses a holder that is
 //!    late: [`TransactionError::Stale`]. The rule and its reason are those of [`FencedTable`].
@@ -38,7 +38,7 @@
 //! # let _ = ship;
 //! ```
 //!
-//! # What is promised, and what is not
+//! # Guarantees and limits
 //!
 //! Between the last look at the clock and the database's COMMIT a process may still be stopped. Then
 //! the transaction stays open, and its claim keeps the row locked in the database: the next holder's

@@ -10,7 +10,7 @@ use crate::{ClaimedRow, FencedDatabase, TransactionError};
 /// For how much longer the lock must be good when the commit is sent, on this process' clock.
 pub const COMMIT_MARGIN: Duration = Duration::from_secs(1);
 
-/// What holds the lock: a guard, a view of one, or in a handler `Locked`. Other crates cannot
+/// The holder of the lock: a guard, a view of one, or in a handler `Locked`. Other crates cannot
 /// implement it.
 pub trait Holder: sealed::Sealed {
     /// The lock, or why its token claims nothing.
@@ -42,7 +42,7 @@ impl Holder for LockView {
 impl Holder for Locked {
     fn lock(&self) -> Result<LockView, &'static str> {
         if self.unlocked().is_some() {
-            return Err("without its lock, as which the policy lets the request run");
+            return Err("without its lock: the policy lets the request run without it");
         }
         let several = "under a lock on several keys: take the view of the row's key from \
                        `Locked::views`";

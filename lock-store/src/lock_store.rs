@@ -21,8 +21,7 @@ use crate::{
 /// Refuses to set the number of a semaphore's permits, where the store keeps none.
 pub fn own_number_of_permits<'a>() -> StoreFuture<'a, Option<i64>> {
     unsupported(
-        "setting a semaphore's permits: the number is each client's own, given with \
-         LockClient::semaphore",
+        "setting a semaphore's permits: each client gives the number with LockClient::semaphore",
     )
 }
 

@@ -43,14 +43,14 @@
 //!
 //! They work together: within one request all of them share a [`Scope`], so a locked handler may
 //! call a locked function on the same key, and a layer and an attribute on one key enter the same
-//! hold. What contradicts itself is answered 500 at once, with both names in the log: a layer that
+//! hold. Contradictory locks are answered 500 at once, with both names in the log: a layer that
 //! reads around an attribute that writes the same key, two kinds of lock on one key, or a
 //! non-reentrant lock twice.
 //!
 //! Each takes one key or [several](request_lock#several-keys), and any [`Kind`]: a read/write lock by
 //! default.
 //!
-//! # What a client sees
+//! # Answers that clients get
 //!
 //! | what happened | answer | `executed` |
 //! |---|---|---|
@@ -70,7 +70,7 @@
 //! store is down ([`OnStoreDown`]), without a key ([`OnMissingKey`]). The handler can check
 //! [`Locked::unlocked`].
 //!
-//! # What this does not protect from
+//! # Limits of this protection
 //!
 //! A lock in Redis is a lease. A handler whose process was stopped for longer than its lease is
 //! not polled again, but what it had sent to a database before, or sends between waking up and its
@@ -80,8 +80,8 @@
 //! # When not to use it
 //!
 //! When the database that the handler writes to can do it: a transaction, a `SELECT ... FOR UPDATE`
-//! or a version column is cheaper and exact. A lock is for what spans more than that: two stores, a
-//! file, a third party's API, or work that is too expensive to be done twice.
+//! or a version column is cheaper and exact. A lock is for work that spans more than that: two
+//! stores, a file, a third party's API, or work that is too expensive to be done twice.
 //!
 //! # Features
 //!

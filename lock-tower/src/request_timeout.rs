@@ -16,7 +16,7 @@ use crate::request::deadline::RequestDeadline;
 /// [`RequestDeadline`], so that no lock inside is waited for any longer.
 ///
 /// The deadline is a twentieth of the limit before its end, at most 100 ms: a request that waited
-/// in vain is then answered by its lock, with what was in the way, and not by the timeout.
+/// in vain is then answered by its lock, with the reason, and not by the timeout.
 ///
 /// # Examples
 ///

@@ -137,8 +137,8 @@ impl Connector {
             let wanted = self.session_timeout;
             return Err(self.unsuitable(format!(
                 "it grants a session of {granted:?}, not of {wanted:?}: set \
-                 LockClientBuilder::lease to three fifths of what it grants, or its \
-                 maxSessionTimeout higher"
+                 LockClientBuilder::lease to three fifths of the granted timeout, or raise its \
+                 maxSessionTimeout"
             )));
         }
         let folder = self.root.folder();

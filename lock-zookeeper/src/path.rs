@@ -44,7 +44,7 @@ fn check(path: &str, what: &str) -> Result<(), Unsupported> {
     let refuse = |why: &str| {
         Err(Unsupported::new(format!(
             "the {what} \"{path}\": it is a path in ZooKeeper, and {why}; change the {what}, or \
-             percent-encode what it is made of"
+             percent-encode its values"
         )))
     };
     if path.split('/').any(str::is_empty) {

@@ -26,7 +26,7 @@ impl Url {
     pub(crate) fn parse(url: &str) -> Result<Self, ConnectError> {
         let (scheme, rest) = url.split_once("://").ok_or_else(|| invalid("it has no ://"))?;
         if rest.contains(['?', '#']) {
-            return Err(invalid("? and # are not understood; in a password they are %3F and %23"));
+            return Err(invalid("? and # are not allowed; in a password write %3F and %23"));
         }
         let (authority, chroot) = match rest.find('/') {
             Some(at) => rest.split_at(at),
@@ -63,7 +63,7 @@ impl Url {
 fn decode_credentials(text: &str) -> Result<String, ConnectError> {
     let decode = |part: &str| {
         let decoded = percent_decode_str(part).decode_utf8();
-        decoded.map_err(|_| invalid("its user or password is no UTF-8")).map(String::from)
+        decoded.map_err(|_| invalid("its user or password is not UTF-8")).map(String::from)
     };
     let (user, password) = text
         .split_once(':')

@@ -101,7 +101,7 @@ impl StoreArgs {
             StoreKind::Redis => builder.beside_set_nx(),
             StoreKind::ZooKeeper if self.redisson => {
                 return Err(CommandError::usage(
-                    "--redisson is for locks in Redis: leave it away for a URL of ZooKeeper, where \
+                    "--redisson is for locks in Redis: omit it with a ZooKeeper URL, where \
                      Curator's locks are found with --prefix ''",
                 ));
             }

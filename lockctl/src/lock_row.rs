@@ -1,4 +1,4 @@
-//! One lock in a table: its first holder stands for all.
+//! One lock in a table: its first holder represents all.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{
     visible::visible,
 };
 
-/// What a table shows of a lock.
+/// The columns of a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LockRow {
     pub(crate) key: String,
@@ -21,9 +21,9 @@ pub(crate) struct LockRow {
     pub(crate) age: Option<Duration>,
     pub(crate) left: String,
     pub(crate) waiters: usize,
-    /// Of the waiters whose age is known.
+    /// The longest wait of the waiters whose age is known.
     pub(crate) longest_wait: Option<Duration>,
-    /// What its first holder works on.
+    /// The work of its first holder.
     pub(crate) work: String,
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> Vec<S
     rows.iter().map(line).collect()
 }
 
-/// The lines of participants with what they work on below, and how many participants have no line.
+/// The lines of participants with their work below, and the number of participants without a line.
 fn with_work<'a>(
     lines: Vec<String>,
     works: impl ExactSizeIterator<Item = Option<&'a WorkInfo>>,
@@ -85,7 +85,7 @@ fn with_work<'a>(
     with.flatten().chain(more).collect()
 }
 
-/// What a participant works on, in one line; `None` if nothing is known of it.
+/// A participant's work, in one line; `None` if it is not known.
 pub(crate) fn words(work: &WorkInfo) -> Option<String> {
     let named = |what: &str, text: &Option<String>| {
         text.as_ref().map(|text| visible(&format!("{what}{text}")))

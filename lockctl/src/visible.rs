@@ -30,7 +30,7 @@ pub(crate) fn visible_lines(text: &str) -> String {
 pub(crate) fn visible_json(document: &str) -> String {
     let mut shown = String::with_capacity(document.len());
     for c in document.chars() {
-        // None of them is beyond U+FFFF. A line break stands between values: in texts it is escaped.
+        // None of them is beyond U+FFFF. A line break separates values: in texts it is escaped.
         match c {
             '\n' => shown.push('\n'),
             c if misleads(c) => _ = write!(shown, "\\u{:04x}", u32::from(c)),

@@ -1,5 +1,5 @@
 //! A custom lock store: exclusive locks in a table behind a mutex. A real one has a database there;
-//! the rules are the same. What it does not implement is refused as unsupported.
+//! the rules are the same. Methods that it does not implement are refused as unsupported.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! The conformance cases for what this store supports.
+//! The conformance cases that this store supports.
 #![allow(clippy::unwrap_used)]
 
 use std::{future::ready, sync::Arc};

@@ -22,7 +22,7 @@ async fn main() -> anyhow::Result<()> {
     accounts.create(ADA, 100).await?;
     println!("the account has 100");
 
-    // Two processes, each with a client of its own.
+    // Two processes, each with its own client.
     let store = MemoryStore::new();
     let here = LockClient::builder().in_memory_on(&store);
     let there = LockClient::builder().in_memory_on(&store);

@@ -13,7 +13,7 @@ use opentelemetry_sdk::{
     trace::{SdkTracer, SdkTracerProvider},
 };
 
-/// Sends what this process observes. What is not sent yet is sent by [`stop`](Self::stop).
+/// Sends the metrics and spans of this process. [`stop`](Self::stop) sends the rest.
 pub(crate) struct OpenTelemetry {
     traces: SdkTracerProvider,
     metrics: SdkMeterProvider,

@@ -1,5 +1,5 @@
-//! What happens to work whose lock is lost, because its key was deleted, the server failed over, or
-//! the process was stopped for longer than its lease.
+//! Work whose lock is lost, because its key was deleted, the server failed over, or the process was
+//! stopped for longer than its lease.
 //!
 //! Here the lock is taken away by removing it from the store in memory.
 
@@ -45,7 +45,7 @@ async fn reported(locks: &LockClient, store: &MemoryStore) -> Result<(), Acquire
     Ok(())
 }
 
-/// The layer cancels the handler and answers 503. A task that the handler spawned goes on, so it
+/// The layer cancels the handler and answers 503. A task that the handler spawned continues, so it
 /// watches the lock itself.
 async fn a_request(locks: &LockClient, store: &MemoryStore) -> Result<(), Box<dyn Error>> {
     let (events, mut said) = mpsc::unbounded_channel::<String>();

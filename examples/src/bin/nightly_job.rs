@@ -57,7 +57,7 @@ async fn one_replica(url: &str) -> anyhow::Result<()> {
         let metrics = get(async move || recorder.render());
         axum::serve(listener, Router::new().route("/metrics", metrics)).await?;
     }
-    // A process that ends right after its job leaves the lock held all the same.
+    // A process that ends right after its job still leaves the lock held.
     Ok(())
 }
 

@@ -1,4 +1,5 @@
-//! A lock that changes hands: the request answers 202, and its worker goes on under the same lock.
+//! A lock that changes hands: the request answers 202, and its worker continues under the same
+//! lock.
 //!
 //! The ticket is text, for any queue. Here the queue is a channel and the worker a task; with
 //! `LockClient::connect` and the same `ticket_key` it may be another process.

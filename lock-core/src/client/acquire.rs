@@ -32,7 +32,7 @@ use crate::types::{AcquireError, AcquireOptions, CallSite, LockError};
 /// [`LockClient::multi_lock`]: crate::LockClient::multi_lock
 /// [`Semaphore::permit`]: crate::Semaphore::permit
 /// [`RedLock::lock`]: crate::RedLock::lock
-#[must_use = "nothing is options for until acquire, try_acquire or run is awaited"]
+#[must_use = "options do nothing until `acquire`, `try_acquire` or `run` is awaited"]
 #[derive(Debug, Clone)]
 pub struct Acquire<T = SingleLock> {
     pub(crate) target: T,

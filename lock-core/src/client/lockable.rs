@@ -63,23 +63,26 @@ impl SingleLock {
     ) -> Result<LockRequest, AcquireError> {
         let (kind, mode) = (self.kind, self.mode);
         if !kind.supports(mode) {
-            let why = format!("a {kind} lock has no {mode} mode: write it, or use read_write");
+            let why = format!(
+                "a {kind} lock has no {mode} mode: acquire it in write mode, or use read_write"
+            );
             return Err(InvalidOptions::new(why).into());
         }
         if kind == Kind::Semaphore && self.permits == 0 {
-            let why =
-                "a semaphore without permits, which would never be granted: give their number";
+            let why = "a semaphore without permits is never granted: set its number of permits";
             return Err(InvalidOptions::new(why.to_owned()).into());
         }
         if kind == Kind::Semaphore && self.permits > MAX_PERMITS {
-            let why =
-                format!("a semaphore of {} permits: it has at most {MAX_PERMITS}", self.permits);
+            let why = format!(
+                "a semaphore of {} permits is too large: at most {MAX_PERMITS} are allowed",
+                self.permits
+            );
             return Err(InvalidOptions::new(why).into());
         }
         if kind == Kind::Semaphore && !(1..=self.permits).contains(&self.wanted_permits) {
             let why = format!(
-                "{} permits of a semaphore that has {}: acquire at least one, and at most as many as \
-                 there are, which is never granted otherwise",
+                "{} permits of a semaphore that has {} are never granted: acquire at least one, \
+                 and at most as many as it has",
                 self.wanted_permits, self.permits
             );
             return Err(InvalidOptions::new(why).into());

@@ -102,7 +102,7 @@ impl ClientInner {
 }
 
 fn being_probed() -> Unavailable {
-    let why = "it did not answer just now and is being probed: nothing was sent";
+    let why = "the store recently failed to answer; failing fast until a probe succeeds";
     Unavailable::unsent(why).silence()
 }
 

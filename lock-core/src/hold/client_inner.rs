@@ -95,7 +95,7 @@ impl ClientInner {
     /// The operator's side of the store.
     pub(crate) fn admin(&self) -> Result<&dyn StoreAdmin, StoreError> {
         self.tasks.attach_runtime()?;
-        let unsupported = || Unsupported::new("looking at locks or taking them away");
+        let unsupported = || Unsupported::new("inspecting locks or taking them away");
         Ok(self.store.admin().ok_or_else(unsupported)?)
     }
 

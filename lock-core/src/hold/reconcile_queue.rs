@@ -52,7 +52,7 @@ impl ReconcileQueue {
             return Ok(());
         }
         let why =
-            format!("{MOST_FAILED} releases are not answered and are retried: nothing was sent");
+            format!("{MOST_FAILED} releases got no reply and are being retried: nothing was sent");
         Err(Unavailable::unsent(why).silence())
     }
 

@@ -297,7 +297,7 @@ impl Dispatcher {
         }
         // Sent twice, a forced release would take the lock away from the next holder, too.
         if request.non_idempotent() && state.again {
-            let why = "the connection was lost before an answer: it may have been done";
+            let why = "the connection was lost before a reply: the command may have been executed";
             return Err(state.refusal.take().unwrap_or_else(|| Unavailable::unsent(why)));
         }
         Ok(())

@@ -35,7 +35,9 @@ impl<'a> PageStart<'a> {
         // Redis would refuse another text with an error that does not name the caller's mistake.
         match cursor.parse::<u64>() {
             Ok(_) => Ok(Self { cursor, address }),
-            Err(_) => Err(Unsupported::new("a place in a list that it did not return itself")),
+            Err(_) => Err(Unsupported::new(
+                "continuing a list from a cursor that this store did not return",
+            )),
         }
     }
 }
@@ -68,7 +70,7 @@ impl Page<'_> {
     /// Returns the cursor of the next step; "0" after the last one.
     fn take(&mut self, answer: &Value) -> Result<String, Unavailable> {
         let (cursor, names): (String, Vec<Vec<u8>>) = redis::from_redis_value_ref(answer)
-            .map_err(|why| Unavailable::because("SCAN was answered strangely", why))?;
+            .map_err(|why| Unavailable::because("SCAN returned an unexpected reply", why))?;
         // A name that is not text does not belong to this library.
         let names = names.iter().filter_map(|name| std::str::from_utf8(name).ok());
         // A name that belongs to a lock, such as its line of waiters, is not a lock itself,

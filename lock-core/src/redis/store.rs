@@ -99,7 +99,8 @@ impl RedisStore {
                 // An error although Redis has granted the lock: the caller's lease releases it. As
                 // a grant it could be lost in a failover while the caller relies on it.
                 Err(Unavailable::unsent(format!(
-                    "{confirmed} of {} replicas confirmed the lock within {:?}: it is given up",
+                    "{confirmed} of {} replicas confirmed the lock within {:?}: it is released \
+                     again",
                     wanted.count, wanted.timeout
                 )))
             }

@@ -57,7 +57,7 @@ impl fmt::Display for LockOrderInversion {
         f.write_str("locks are taken in opposite orders: ")?;
         for (at, Nesting { asked_at, held_at }) in self.nestings.iter().enumerate() {
             let then = if at == 0 { "" } else { "; " };
-            write!(f, "{then}{asked_at} takes one while it holds that of {held_at}")?;
+            write!(f, "{then}{asked_at} takes its lock while it holds that of {held_at}")?;
         }
         f.write_str(": take them in one order, or together as a multi-lock")
     }

@@ -95,7 +95,7 @@ async fn send_changes(log: &WorkLog, store: &dyn LockStore) {
         match log.send(store).await {
             Ok(()) => pauses = Backoff::new(RETRY),
             Err(why) => {
-                tracing::debug!(%why, "cannot write down what locks are for");
+                tracing::debug!(%why, "cannot record the work under locks");
                 tokio::time::sleep(pauses.next(LONGEST_RETRY)).await;
             }
         }

@@ -29,10 +29,10 @@ async fn unanswered_calls_open_it_and_a_probe_closes_it() {
     store.set_down(true);
     assert!(reason(ask("a", false).await).contains("set down"), "it was requested");
     assert!(client.health().await.breaker_open);
-    assert!(reason(ask("b", true).await).contains("being probed"), "it was not requested");
+    assert!(reason(ask("b", true).await).contains("failing fast"), "it was not requested");
     assert!(reason(ask("b", false).await).contains("set down"), "without fail_fast it is sent");
     sleep(SECOND * 60).await;
-    assert!(reason(ask("b", true).await).contains("being probed"), "probes fail");
+    assert!(reason(ask("b", true).await).contains("failing fast"), "probes fail");
     store.set_down(false);
     let up = Instant::now();
     while client.health().await.breaker_open {
@@ -44,7 +44,7 @@ async fn unanswered_calls_open_it_and_a_probe_closes_it() {
     }
     store.set_down(true);
     assert!(reason(ask("a", true).await).contains("set down"), "it opens again");
-    assert!(reason(ask("a", true).await).contains("being probed"));
+    assert!(reason(ask("a", true).await).contains("failing fast"));
 }
 
 /// Each is kept for a lease and a minute, to be released as soon as the store answers.
@@ -96,7 +96,7 @@ async fn a_caller_that_waits_already_waits_on_until_the_store_is_back() {
     let down = Instant::now();
     assert!(reason(here.write("k").wait(SECOND * 60).acquire().await).contains("set down"));
     assert!(down.elapsed() <= SECOND / 2, "{:?}", down.elapsed());
-    assert!(reason(ask(SECOND * 60).await).contains("being probed"));
+    assert!(reason(ask(SECOND * 60).await).contains("failing fast"));
     sleep(SECOND * 20).await;
     let [first, second, third, early, late] = waits;
     for refused in [early, late] {
@@ -171,7 +171,7 @@ async fn reentry_fails_fast_too() {
     store.set_down(true);
     assert!(reason(again().await).contains("set down"), "it was sent, and not answered");
     assert!(client.health().await.breaker_open);
-    assert!(reason(again().await).contains("being probed"), "it was not requested");
+    assert!(reason(again().await).contains("failing fast"), "it was not requested");
     store.set_down(false);
     sleep(SECOND).await;
     drop(again().await.unwrap());
@@ -179,7 +179,7 @@ async fn reentry_fails_fast_too() {
     let _read = reads().await.unwrap();
     store.set_down(true);
     assert!(reason(reads().await).contains("set down"), "it was sent, and not answered");
-    assert!(reason(reads().await).contains("being probed"), "it was not requested");
+    assert!(reason(reads().await).contains("failing fast"), "it was not requested");
     let refused = scope.write("r").fail_fast(true).acquire().await.unwrap_err();
     assert!(matches!(refused, AcquireError::ReadHeld { .. }), "whatever the store says: {refused}");
 }
@@ -193,6 +193,6 @@ async fn failures_of_another_key_count_for_reentry() {
         let _guard = again().await.unwrap();
         store.set_down(true);
         assert!(reason(client.write("other").acquire().await).contains("set down"));
-        assert!(reason(again().await).contains("being probed"), "it was not requested");
+        assert!(reason(again().await).contains("failing fast"), "it was not requested");
     }
 }

@@ -158,8 +158,8 @@ async fn attributes_are_named() {
     let inversion = only(&client);
     assert_eq!(inversion.call_sites(), ["refund", "stock"]);
     let text = inversion.to_string();
-    assert!(text.contains("refund takes one while it holds that of take_back"), "{text}");
-    assert!(text.contains("stock takes one while it holds that of ship"), "{text}");
+    assert!(text.contains("refund takes its lock while it holds that of take_back"), "{text}");
+    assert!(text.contains("stock takes its lock while it holds that of ship"), "{text}");
 }
 
 #[tokio::test]

@@ -149,10 +149,13 @@ async fn what_makes_no_sense_is_refused() {
     let store = MemoryStore::new();
     let same = [store.clone(), store.clone(), MemoryStore::new()];
     let refused = LockClient::builder().red_lock_in_memory(&same).await.unwrap_err();
-    assert!(refused.to_string().contains("two of the servers are one"), "{refused}");
+    assert!(
+        refused.to_string().contains("two of the addresses lead to the same server"),
+        "{refused}"
+    );
     let few = [store, MemoryStore::new()];
     let refused = LockClient::builder().red_lock_in_memory(&few).await.unwrap_err();
-    assert!(refused.to_string().contains("survives the loss of none"), "{refused}");
+    assert!(refused.to_string().contains("none may fail"), "{refused}");
 
     let red_lock = World::new(3).red_lock().await;
     let refused = red_lock.lock("k").lease(LEASE * 2).acquire().await.unwrap_err();

@@ -40,7 +40,7 @@ fn gives(segments: &[Segment], key: &str) -> bool {
     }
 }
 
-/// What the encoded value was; `None` if nothing is encoded so.
+/// Returns the value before its encoding; `None` if no value is encoded so.
 fn decoded(value: &str) -> Option<String> {
     let mut writer = lock_key::KeyWriter::new();
     let mut bytes = Vec::new();

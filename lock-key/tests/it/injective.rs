@@ -20,7 +20,7 @@ fn render(template: &Template, values: &[&str]) -> Option<String> {
         .ok()
 }
 
-/// Stands for SHA-256: of its length and letters, and as different for different (short) texts.
+/// Replaces SHA-256: has its length and letters, and differs for different (short) texts.
 fn digest(text: &str) -> String {
     let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
     assert!(hex.len() < 64, "{text:?} is too long");
@@ -101,7 +101,7 @@ fn a_default_is_the_key_of_its_own_text_alone() {
 
 #[test]
 fn the_refused_templates_would_collide() {
-    // What the parser refuses, built by hand: the refusal is for a reason.
+    // Built by hand, because the parser refuses it: the refusal is for a reason.
     let by_hand = |left: &str, right: &str| {
         let mut writer = KeyWriter::new();
         writer.value("a", PlaceholderType::Text, left).unwrap();
@@ -200,7 +200,7 @@ fn random_templates_never_panic_and_never_collide() {
     assert!(legal > 1_000, "only {legal} of the templates were legal");
 }
 
-/// A small generator of its own (xorshift), so that a failure can be run again.
+/// A small generator (xorshift) with a known seed, so that a failure can be run again.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

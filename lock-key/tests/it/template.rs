@@ -1,4 +1,4 @@
-//! What a legal template is read as, and what it renders.
+//! How legal templates are read and rendered.
 
 use std::borrow::Cow;
 use std::convert::Infallible;

@@ -1,4 +1,4 @@
-//! What becomes of a value: refused, canonical, encoded.
+//! Values are refused, made canonical, or encoded.
 
 use std::borrow::Cow;
 use std::rc::Rc;

@@ -9,8 +9,8 @@ use crate::settings::Outcome;
 ///
 /// | made by | answer | whose fault |
 /// |---|---|---|
-/// | [`missing`](Self::missing) | 400 `lock-key-missing` | the client's: it did not send what names the lock |
-/// | [`invalid`](Self::invalid), a [`ValueError`], a [`KeyError`] | 400 `lock-key-invalid` | the client's: what it sent cannot stand in a key |
+/// | [`missing`](Self::missing) | 400 `lock-key-missing` | the client's: it did not send a value of the key |
+/// | [`invalid`](Self::invalid), a [`ValueError`], a [`KeyError`] | 400 `lock-key-invalid` | the client's: its value cannot be part of a key |
 /// | [`misconfigured`](Self::misconfigured) | 500 `lock-misconfigured`, and an error in the log | the service's |
 ///
 /// The client receives the reason of the first two, after a colon: describe the error, and never

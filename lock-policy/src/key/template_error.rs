@@ -18,10 +18,10 @@ pub enum KeyTemplateError {
     },
     /// A placeholder names nothing of a request.
     #[error(
-        "in the key template `{template}`: `{placeholder}` is nothing of a request; legal are `{{name}}` \
-         or `{{path.name}}` for a path parameter, `{{query.name}}`, `{{header.name}}`, \
-         `{{cookie.name}}`, `{{claim.name}}` and `{{ext.name}}`; a key of anything else comes from \
-         `RequestLockLayer::with_key`"
+        "in the key template `{template}`: `{placeholder}` is not part of a request; use \
+         `{{name}}` or `{{path.name}}` for a path parameter, `{{query.name}}`, `{{header.name}}`, \
+         `{{cookie.name}}`, `{{claim.name}}` and `{{ext.name}}`; make a key from anything else \
+         with `RequestLockLayer::with_key`"
     )]
     UnknownSource {
         /// The text.
@@ -35,7 +35,7 @@ pub enum KeyTemplateError {
     #[error("the list of key templates is empty: name what is locked, such as `order:{{id}}`")]
     None,
     /// A list of templates contains the same one twice.
-    #[error("the key template `{template}` is given twice; one of them locks the key")]
+    #[error("the key template `{template}` is given twice; remove one")]
     Twice {
         /// The text.
         template: String,

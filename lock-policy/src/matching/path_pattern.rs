@@ -32,7 +32,7 @@ impl PathPattern {
         };
         if let Some(at) = source.find(|c: char| matches!(c, '?' | '#') || c.is_control()) {
             let help =
-                "a rule is found by the path alone; the query can stand in its key".to_owned();
+                "a rule matches the path without the query; the key can have the query".to_owned();
             return bad(at..source.len(), "this is not part of a path", help);
         }
         let mut segments = Vec::new();

@@ -44,7 +44,7 @@ pub(crate) fn segment(text: &str, is_last: bool) -> Result<PathSegment, (String,
     }
     if !is_last || !before.is_empty() {
         let help = "a wildcard is the whole last segment of a path".to_owned();
-        return bad("a wildcard cannot stand here", help);
+        return bad("a wildcard cannot be used here", help);
     }
     Ok(PathSegment::Rest(name.to_owned()))
 }
@@ -68,7 +68,7 @@ fn split(text: &str) -> Result<Option<(String, &str)>, [&'static str; 2]> {
             };
             if !behind.is_empty() {
                 return Err([
-                    "nothing can stand behind a parameter in its segment",
+                    "nothing can follow a parameter in its segment",
                     "Axum has no such routes: take the whole segment as the parameter",
                 ]);
             }

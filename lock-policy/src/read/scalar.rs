@@ -25,7 +25,7 @@ pub(crate) fn of_text(name: &str, value_type: ValueType, text: Text) -> Result<V
         ValueType::Duration(least) => duration(name, least, &text).map(Value::Duration),
         ValueType::Enforce => enforce(&text.value).map(Value::Enforce).or_else(|help| {
             diagnostic(
-                format!("\"{}\" is nothing that `{name}` can be", text.value.escape_debug()),
+                format!("\"{}\" is not a value of `{name}`", text.value.escape_debug()),
                 help,
             )
         }),
@@ -71,7 +71,7 @@ pub(crate) fn word(
     if let Some(word) = words.iter().find(|word| **word == value) {
         return Ok(word);
     }
-    let what = format!("\"{}\" is nothing that `{name}` can be", value.escape_debug());
+    let what = format!("\"{}\" is not a value of `{name}`", value.escape_debug());
     let same = words.iter().find(|word| word.eq_ignore_ascii_case(value)).copied();
     let help = match same.or_else(|| closest(value, words.iter().copied())) {
         Some(word) => format!("did you mean \"{word}\"?"),

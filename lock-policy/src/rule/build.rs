@@ -71,7 +71,7 @@ fn not_on_attributes(rule: &Fields, found: &Fields, diagnostics: &mut Vec<Diagno
     }
     for (name, read) in found.read.iter().filter(|(name, _)| **name != "attribute") {
         let what = format!("a rule for an attribute cannot have `{name}`");
-        let help = "an attribute is found by its name alone, whatever the request";
+        let help = "an attribute is matched by its name, not by the request";
         diagnostics.push(Diagnostic::new(read.key.clone(), what).help(help.to_owned()));
     }
 }

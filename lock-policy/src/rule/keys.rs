@@ -47,7 +47,7 @@ pub(crate) fn keys(
             diagnostics.push(
                 Diagnostic::new(text.span.clone(), "this key is given twice")
                     .related(first.span.clone(), "it is given first here")
-                    .help("remove one: it locks the key".to_owned()),
+                    .help("remove one of them".to_owned()),
             );
         }
     }
@@ -106,7 +106,7 @@ fn template(text: &Text, route: &RouteMatch, diagnostics: &mut Vec<Diagnostic>) 
 
 fn no_source(placeholder: &Placeholder) -> (String, Option<String>) {
     let word = placeholder.path.first().map_or("", String::as_str);
-    let what = format!("`{}` is nothing of a request", placeholder.name());
+    let what = format!("`{}` is not part of a request", placeholder.name());
     if word == "path" {
         return (what, Some("a path parameter has one name: write `path.id`".to_owned()));
     }

@@ -47,7 +47,7 @@ fn host(text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
     let help = if value.contains("://") {
         "write the name alone, without the scheme"
     } else if value.contains('/') {
-        "write the name alone; a path stands in `path`"
+        "write the name alone; a path belongs in `path`"
     } else if value.contains(':') && !is_address {
         "write the name without its port: every port matches"
     } else if value.contains('*') {

@@ -163,8 +163,8 @@ pub(crate) const POLICY: &[Field] = &[
             "on_missing_key",
             ValueType::WordOrTable(&["reject", "skip"], Table::Missing),
             "reject",
-            "What happens to a request without a value that its key needs: it is refused with \
-             400, runs without a lock, or all such requests share one key.",
+            "How a request without a value of its key is handled: it is refused with 400, runs \
+              without a lock, or shares one key with all such requests.",
         ),
         "an attribute's values are arguments, which are never missing",
     ),
@@ -262,7 +262,7 @@ pub(crate) const POLICY: &[Field] = &[
             "on_disconnect",
             ValueType::Word(&["cancel", "finish"]),
             "cancel",
-            "What happens to a handler whose client disconnects.",
+            "Whether a handler is cancelled or finishes after its client has disconnected.",
         ),
         "the attribute's body is inside the handler, which ends as a whole when the client \
          disconnects",
@@ -283,15 +283,14 @@ pub(crate) const POLICY: &[Field] = &[
         "on_lost",
         ValueType::Word(&["cancel", "signal"]),
         "cancel",
-        "What happens to a handler whose lock is lost: it is cancelled, or only notified by \
-         `Locked::lost`.",
+        "Whether a handler whose lock is lost is cancelled, or only notified by `Locked::lost`.",
     ),
     inherited(
         "on_store_down",
         ValueType::Word(&["closed", "open", "local"]),
         "closed",
-        "What happens to a request while the store does not answer: it is refused, runs \
-         without a lock, or runs under a lock of this process alone.",
+        "How a request is handled while the store does not answer: it is refused, runs without \
+          a lock, or runs under a lock of this process alone.",
     ),
     inherited(
         "release",

@@ -28,7 +28,7 @@ pub enum RequestBody {
     Stream,
 }
 
-/// What happens to a handler when its client disconnects, or its request times out further out.
+/// The treatment of a handler whose client disconnects, or whose request times out further out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OnDisconnect {
@@ -40,7 +40,7 @@ pub enum OnDisconnect {
     Finish,
 }
 
-/// What happens to a handler when its lock is lost.
+/// The treatment of a handler whose lock is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OnLost {
@@ -52,7 +52,7 @@ pub enum OnLost {
     Signal,
 }
 
-/// What happens to a request while the lock store does not respond.
+/// The treatment of a request while the lock store does not respond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OnStoreDown {
@@ -97,7 +97,7 @@ pub enum Enforce {
     Percent(u8),
 }
 
-/// What happens to a request that lacks a value of its key: a query parameter, a header, a cookie.
+/// The treatment of a request that lacks a value of its key: a query parameter, a header, a cookie.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OnMissingKey {

@@ -52,11 +52,11 @@ pub struct LockSettings {
     pub body: Option<RequestBody>,
     /// How long a body that is read before the lock may take.
     pub body_timeout: Option<Duration>,
-    /// What happens to the handler when the client disconnects.
+    /// The treatment of a handler whose client disconnects.
     pub on_disconnect: Option<OnDisconnect>,
-    /// What happens to the handler when the lock is lost.
+    /// The treatment of a handler whose lock is lost.
     pub on_lost: Option<OnLost>,
-    /// What happens to requests while the store does not respond.
+    /// The treatment of requests while the store does not respond.
     pub on_store_down: Option<OnStoreDown>,
     /// Whether the response waits for the release.
     pub release: Option<Release>,

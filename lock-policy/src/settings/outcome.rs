@@ -34,7 +34,7 @@ pub enum Outcome {
     /// Another request holds the lock, and the wait is over.
     Busy,
     /// The request would wait forever: the holder waits, itself or through others, for a lock that this
-    /// request holds. Only where that is [requested](lock_core::Acquire::refuse_deadlock).
+    /// request holds. Only with [`refuse_deadlock`](lock_core::Acquire::refuse_deadlock).
     Deadlock,
     /// Too many requests of this process wait for this lock, or for all of them together, or the
     /// request's deadline leaves it no time to wait and work.

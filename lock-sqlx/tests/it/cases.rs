@@ -63,7 +63,7 @@ async fn the_row_is_claimed_and_the_work_committed() {
     let fence: i64 =
         sqlx::query_scalar("SELECT fence FROM orders").fetch_one(&world.pool).await.unwrap();
     assert_eq!(fence, lock.fencing_token().as_i64());
-    // The same holder may go on.
+    // The same holder may continue.
     world.set(&lock, "shipped").await.unwrap();
     assert_eq!(world.state().await, "shipped");
 }
@@ -82,7 +82,7 @@ async fn a_holder_that_is_late_claims_nothing() {
     assert_eq!(world.state().await, "theirs");
 }
 
-/// The process stands still after the claim for longer than its lease, and then goes on.
+/// The process is stopped after the claim for longer than its lease, and then continues.
 async fn paused(renew: bool) {
     let world = World::start().await;
     let lock = world.here.write("order:7").lease(SHORT).renew(renew).acquire().await.unwrap();

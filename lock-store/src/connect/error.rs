@@ -76,8 +76,8 @@ pub enum ConnectError {
     /// The server accepts the user, but the user may not do everything that the lock scripts do: a
     /// script might fail halfway and leave a lock behind forever.
     #[error(
-        "Redis at {address} does not allow the user \"{user}\" all that the lock scripts do; grant what is \
-         missing: ACL SETUSER {user} {}", .rights.join(" ")
+        "Redis at {address} does not grant the user \"{user}\" all rights that the lock scripts \
+         need; add the missing ones: ACL SETUSER {user} {}", .rights.join(" ")
     )]
     MissingRights {
         /// Host and port, or the path of the socket.

@@ -62,8 +62,8 @@ pub enum KeyError {
     },
     /// The key's braces are not one well-formed Redis hash tag.
     #[error(
-        "the lock key's braces are not one well-formed hash tag: use none, or one pair with \
-         something between, such as \"order:{{42}}\""
+        "the lock key's braces are not one well-formed hash tag: use none, or one pair with text \
+         between, such as \"order:{{42}}\""
     )]
     Braces,
 }

@@ -46,7 +46,7 @@ macro_rules! assert_held {
     };
 }
 
-/// What [`assert_held!`](crate::assert_held) expands to.
+/// The expansion of [`assert_held!`](crate::assert_held).
 ///
 /// # Panics
 ///
@@ -56,8 +56,8 @@ pub fn assert_held(key: impl AsRef<str>, mode: Mode, expression: &str) {
     let key = key.as_ref();
     assert!(
         held(key, mode) || is_let_pass(key),
-        "this code relies on the {mode} lock on `{expression}`, and runs without it: take it further out, \
-         and do not leave its scope (a spawned task does)"
+        "this code relies on the {mode} lock on `{expression}`, and runs without it: acquire it \
+         further out, and do not leave its scope (a spawned task does)"
     );
 }
 

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 /// As many resources are remembered at least, and twice as many at most.
 const REMEMBERED: usize = 32_768;
-/// For so long a resource is remembered at least, unless there are too many, and for twice as long at most
-/// while others come.
+/// Minimum time for which a resource is remembered, unless there are too many. While other
+/// resources arrive, the maximum is twice that.
 const REMEMBERED_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// Where a resource keeps the newest token that it has seen. It has to be as lasting as the resource
@@ -33,10 +33,10 @@ pub trait FenceStore: Sync {
 /// Tokens in the memory of this process: for resources that live there too, and for tests.
 ///
 /// It remembers the newest token of each resource for one to two hours after it was last admitted, of
-/// 65,536 resources at most, and of 32,768 at least. What it forgets is never too old a token that
-/// is admitted: a resource that it does not remember gets no token that is less than the greatest one
-/// that it has forgotten. So beside more resources, or for locks that are held for longer, a holder may
-/// be refused that still has its lock. Then implement [`FenceStore`] for the resource's own store.
+/// 65,536 resources at most, and of 32,768 at least. Forgetting never admits a stale token: a
+/// resource that it does not remember needs a token at least as great as the greatest one that it
+/// has forgotten. So beside more resources, or for locks that are held for longer, a holder may be
+/// refused that still has its lock. Then implement [`FenceStore`] for the resource's own store.
 ///
 /// All tokens must be of one store: those of Redis are far greater than those of ZooKeeper.
 #[derive(Debug, Default)]

@@ -107,18 +107,20 @@ pub enum IncomingFenceError {
     Invalid,
     /// 400 `fence-ahead`: it is further ahead of this process' clock than any token of Redis.
     #[error(
-        "the header `lock-fence` is more than an hour ahead of this service's clock, as no token of Redis is: \
-         send the token of the lock, and check the clocks"
+        "the header `lock-fence` is more than an hour ahead of this service's clock, which no \
+         token from Redis is: send the token of the lock, and check the clocks"
     )]
     Ahead,
     /// 403 `fence-untrusted`: the service does not take tokens from the sender of this request.
-    #[error("this service does not take fencing tokens from the sender of this request")]
+    #[error("this service does not accept fencing tokens from the sender of this request")]
     Untrusted,
     /// 500 `fence-misconfigured`: the service has no [`FenceTrust`].
-    #[error("this service does not say whose fencing tokens it takes")]
+    #[error("this service does not define whose fencing tokens it accepts")]
     NoTrust,
-    /// 409 `fence-stale`: a later holder of the lock was here. Repeating the request cannot help.
-    #[error("a later holder of the lock was here before: the lock is lost, and nothing was done")]
+    /// 409 `fence-stale`: a newer holder has used the resource. Repeating the request cannot help.
+    #[error(
+        "a newer holder has already used this resource: your lock was lost, and nothing was done"
+    )]
     Stale,
     /// 500 `fence-unavailable`: the newest token is not known.
     #[error("the newest fencing token of this resource is not known at the moment")]
@@ -184,7 +186,7 @@ fn read(headers: &HeaderMap) -> Result<IncomingFence, IncomingFenceError> {
     };
     let digits = value.filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
     match digits.and_then(|digits| digits.parse().ok()).map(FencingToken::new) {
-        // What has no lock has no token.
+        // A sender without a lock has no token.
         Some(FencingToken::NONE) | None => Err(IncomingFenceError::Invalid),
         Some(token) => Ok(IncomingFence(token)),
     }

@@ -36,9 +36,8 @@ use crate::{
 /// use lock_tower::{LockClient, Locked, RequestLockLayer};
 ///
 /// async fn update(Path(id): Path<u64>, lock: Locked) -> String {
-///     // What a database refuses a former holder by: see `FencedTable`.
-///     format!("order {id} with token {}", lock.fencing_token())
-/// }
+///     // A database refuses former holders by their token: see `FencedTable`. format!("order {id}
+/// with token {}", lock.fencing_token()) }
 ///
 /// let lock = RequestLockLayer::new(LockClient::in_memory(), "order:{id:u64}")?;
 /// let app: Router = Router::new().route("/orders/{id}", put(update)).route_layer(lock);
@@ -165,8 +164,8 @@ impl Locked {
     }
 
     /// Parks the request's lock for `lease` and returns the ticket with which a worker, in this process
-    /// or another, goes on under it: see [`LockGuard::park`]. The handler runs on without the lock, which
-    /// does not end with the request.
+    /// or another, continues under it: see [`LockGuard::park`]. The handler continues without the
+    /// lock, which does not end with the request.
     ///
     #[cfg_attr(feature = "axum", doc = "```")]
     #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -330,8 +329,9 @@ impl Locked {
     }
 
     /// Resolves when an operator, or another process, requests the release of the lock or of the first
-    /// of several: finish soon. The lock is not taken away from a handler that goes on. It never resolves
-    /// once the lock is released, lost, or while the request runs [unlocked](Self::unlocked).
+    /// of several: finish soon. The lock is not taken away from a handler that continues. It never
+    /// resolves once the lock is released, lost, or while the request runs
+    /// [unlocked](Self::unlocked).
     ///
     /// ```
     /// # use lock_tower::Locked;

@@ -18,8 +18,8 @@ pub enum Claimed {
     /// the statement cannot help.
     ///
     /// A *missing* row gives the same result: a row cannot be claimed before it is inserted. Where
-    /// rows may be missing, check for the row (`SELECT 1 ... WHERE id = $id`) before the client is
-    /// reported that another holder was faster.
+    /// rows may be missing, check for the row (`SELECT 1 ... WHERE id = $id`) before you report to
+    /// the client that another holder was faster.
     Stale,
 }
 

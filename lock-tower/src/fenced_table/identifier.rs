@@ -55,7 +55,7 @@ fn part_of(name: &str, part: &str) -> Result<String, InvalidName> {
     Ok(format!("\"{part}\""))
 }
 
-/// Of a [`FencedTable`](crate::FencedTable) that is one already.
+/// For a [`FencedTable`](crate::FencedTable), whose names are valid already.
 impl From<std::convert::Infallible> for InvalidName {
     fn from(never: std::convert::Infallible) -> Self {
         match never {}

@@ -39,7 +39,7 @@ use identifier::{column, table};
 /// # The rule
 ///
 /// 1. The first statement of the work *claims* the row, before anything of it is read or decided.
-/// 2. What the decision rests on is read by the claim or after it.
+/// 2. The data for the decision is read by the claim or after it.
 /// 3. Every later write checks the claim: `fence = $token`.
 /// 4. A statement that meets no row ends the work: see [`Claimed::Stale`].
 ///
@@ -67,11 +67,11 @@ use identifier::{column, table};
 /// two holders of a write lock have the same token. Readers may, so claim under a write lock or a
 /// lock without readers.
 ///
-/// # What it takes
+/// # Requirements
 ///
 /// - The column `id` is unique: a statement meets one row or none.
 /// - A row is claimed under one key only. Tokens of different keys cannot be compared.
-/// - Every write to what is protected goes through a claim, those of other programs too.
+/// - Every write to a protected row goes through a claim, also in other programs.
 /// - A row is there before it is claimed: insert it with the default, a fence of 0, such as by
 ///   `INSERT ... ON CONFLICT DO NOTHING`.
 /// - The claim is committed before others see it. In a transaction with the writes it is safe too,
@@ -150,8 +150,8 @@ impl FencedTable {
         Ok(format!("{} RETURNING {columns}", self.claim_sql()))
     }
 
-    /// Returns the statement that finds a row, claimed or not: it tells a claim that is late from a
-    /// row that is missing. Bind id.
+    /// Returns the statement that finds a row, claimed or not: it distinguishes a late claim from a
+    /// missing row. Bind id.
     #[must_use]
     pub fn exists_sql(&self) -> String {
         let Self { table, id, .. } = self;

@@ -84,7 +84,7 @@ impl Policy {
         Self { bodies: Some(WaitingBodies::default()), ..self }
     }
 
-    /// The same lock, with another number of permits. What is observed of it is shared.
+    /// The same lock, with another number of permits. Its observations are shared.
     pub(crate) fn with_permits(&self, permits: u32) -> Self {
         let mut policy = self.clone();
         policy.settings.permits = Some(permits);

@@ -111,7 +111,8 @@ fn code(outcome: Outcome) -> Code {
             Code::Unavailable
         }
         Outcome::OverLimit => Code::ResourceExhausted,
-        // Clients repeat `UNAVAILABLE` on their own, which nothing that may have been done allows.
+        // Clients repeat `UNAVAILABLE` by themselves, which is wrong for a request that may have
+        // been carried out.
         Outcome::Lost => Code::Unknown,
         Outcome::KeyMissing
         | Outcome::KeyInvalid

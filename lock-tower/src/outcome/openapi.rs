@@ -4,7 +4,7 @@
 //!
 //! - of an attribute, and of a layer with the default answers: [`LockResponses`] among the
 //!   `responses` of an operation;
-//! - of a layer with answers of its own:
+//! - of a layer with custom answers:
 //!   [`RequestLockLayer::add_responses`](crate::RequestLockLayer::add_responses);
 #![cfg_attr(
     feature = "policy",

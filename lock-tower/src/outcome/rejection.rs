@@ -51,7 +51,7 @@ impl Rejection {
         }
     }
 
-    /// Creates a rejection for a misconfigured service. The log tells its operator what to change.
+    /// Creates a rejection for a misconfigured service. The log has the remedy for its operator.
     pub(crate) fn misconfigured(caller: &Arc<Caller>, why: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Outcome::Misconfigured, caller).because(why)
     }
@@ -102,8 +102,8 @@ impl Rejection {
             AcquireError::WrongKind(wrong) => Self::misconfigured(
                 caller,
                 format!(
-                    "something that is no {} lock stands under this key: use another key or \
-                     another prefix, and never two kinds of lock on one key",
+                    "this key holds a value that is not a {} lock: use another key or another \
+                     prefix, and never two kinds of lock on one key",
                     wrong.kind()
                 ),
             ),

@@ -59,7 +59,7 @@ pub(super) fn row(outcome: Outcome) -> Row {
         },
         Outcome::Overloaded => Row {
             title: "Too many requests wait for this resource",
-            detail: "So many requests wait for this resource that this one would come too late. \
+            detail: "This request would have to wait too long behind others for this resource. \
                          Nothing was done; you can repeat this request later.",
             retry: Retry::After(Duration::from_millis(1_500)),
             ..REFUSED

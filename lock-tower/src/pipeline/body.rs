@@ -107,7 +107,7 @@ where
         let mut this = self.project();
         // Check before each frame, so that no frame is produced after the lease has ended.
         if let Some(lost) = this.held.as_mut().and_then(|held| held.lost(context)) {
-            // The stream is dropped where it stands, as a handler is.
+            // The stream is dropped in the middle, as a handler is.
             this.inner.set(BodySource::Ours { body: Full::default() });
             this.held.take();
             return Poll::Ready(Some(Err(CutShort(lost.cause()).into())));

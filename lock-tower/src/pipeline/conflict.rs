@@ -34,7 +34,7 @@ pub(crate) fn describe(
             let (outer, other) = (called(Some(other)), other.0.kind);
             format!(
                 "{outer} takes the key as a {other} lock and `{name}` as a {kind} lock in the same \
-                 request: give both the same kind, or keys of their own"
+                 request: give both the same kind, or different keys"
             )
         }
         _ => return None,

@@ -38,8 +38,8 @@ mod with_axum {
     const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
     /// Whether the body is to be read before the lock: of a request that will hold a write lock, unless its
-    /// policy leaves it to the handler. Other types of body than Axum's cannot be made again from what was
-    /// read, and are left to the handler. The end of an empty body is known without waiting.
+    /// policy leaves it to the handler. Only Axum's body can be rebuilt after it was read: other
+    /// types are left to the handler. The end of an empty body is known without waiting.
     pub(crate) fn is_awaited<B: 'static>(pending: &PendingLocks, body: &B) -> bool {
         pending.policy.bodies.is_some()
             && pending.mode == Mode::Write
@@ -167,7 +167,7 @@ mod without_axum {
     use super::ReadBody;
     use crate::{pipeline::pending_locks::PendingLocks, request::context::RequestContext};
 
-    /// Leaves every body to the handler: only Axum's can be made again from what was read.
+    /// Leaves every body to the handler: only Axum's can be rebuilt after it was read.
     pub(crate) fn is_awaited<B: 'static>(_pending: &PendingLocks, _body: &B) -> bool {
         false
     }

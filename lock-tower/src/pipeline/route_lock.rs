@@ -146,7 +146,7 @@ impl RouteLock {
             Outcome::BodyTooLarge | Outcome::BodyTimeout => {
                 mode == Mode::Write && settings.body != Some(RequestBody::Stream)
             }
-            // What the client sets is not known here.
+            // The client's setting is not known here.
             Outcome::Deadlock => settings.refuse_deadlock == Some(true),
             Outcome::Unavailable => settings.on_store_down != Some(OnStoreDown::Open),
             Outcome::Lost => settings.on_lost != Some(OnLost::Signal),

@@ -26,8 +26,8 @@ pub enum PoliciesError {
     /// A rule of the new version changes the key, kind or mode of the rule of that name in force,
     /// so requests under the two rules would not exclude each other.
     #[error(
-        "the policy {} would lock otherwise than before, so requests under the old and the new \
-         version would not exclude each other. Start the service anew with it; or, if an overlap \
+        "the policy {} changes its key, kind or mode, so requests under the old and the new \
+         version would not exclude each other. Restart the service to use it; or, if an overlap \
          does no harm, name the rule in the file: allow_change = [{}]",
         .0.iter().map(|change| format!("`{}` ({})", change.policy, change.what)).collect::<Vec<_>>().join(", "),
         .0.iter().map(|change| format!("\"{}\"", change.policy)).collect::<Vec<_>>().join(", ")

@@ -34,7 +34,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # What is in the file
+//! # Contents of the file
 //!
 //! See [`policy_file`](crate::policy_file).
 //!
@@ -230,7 +230,7 @@ impl Policies {
             tracing::error!(
                 file = %path.display(),
                 in_force = self.version().number,
-                "the policy file was not put in force, and what was before stays so:\n{why}"
+                "the policy file was rejected, and the version before it stays in force:\n{why}"
             );
         }
         changed
@@ -244,7 +244,7 @@ impl Policies {
                 let number = before.number;
                 tracing::info!(
                     number,
-                    "the policy file has no errors any more: it is the version in force"
+                    "the policy file has no errors any more: its version is in force"
                 );
             }
             return Ok(self.version());

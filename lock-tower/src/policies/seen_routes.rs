@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use lock_core::__private::RwLock;
 
-/// A router has fewer; only a layer that inserts routes of its own may have more.
+/// A router has fewer; only a layer that inserts routes itself may have more.
 const MOST: usize = 10_000;
 
 #[derive(Default)]

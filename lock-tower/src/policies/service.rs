@@ -69,8 +69,8 @@ where
 }
 
 const NO_ROUTE: &str = "the request's path is that of a policy, and its route is not known where \
-                        the layer stands: add the layer by `Router::route_layer`, to the router \
-                        that has the route";
+                        the layer is: add the layer by `Router::route_layer`, to the router that \
+                        has the route";
 
 async fn work<S, B, R>(
     version: Arc<Version>,

@@ -10,7 +10,8 @@ use tokio::time::Instant;
 ///
 /// `RequestTimeoutLayer` (feature `timeout`) sets it, and so can a
 /// [policy file](crate::policy_file) (`[request] deadline`), the client of a request
-/// ([`deadline_header`](crate::RequestLockLayer::deadline_header)), and a middleware that has a timeout of its own. The earliest of several applies.
+/// ([`deadline_header`](crate::RequestLockLayer::deadline_header)), and a middleware that has a
+/// timeout. The earliest of several applies.
 ///
 #[cfg_attr(feature = "axum", doc = "```")]
 #[cfg_attr(not(feature = "axum"), doc = "```ignore")]

@@ -23,7 +23,7 @@ async fn parameters(parts: &mut Parts) -> Result<RawPathParams, KeyRejection> {
     parameters.map_err(|rejection| match rejection {
         RawPathParamsRejection::InvalidUtf8InPathParam(_) => KeyRejection::path_is_not_utf8(),
         _ => KeyRejection::misconfigured(
-            "the request has no path parameters where the layer stands: add the layer by \
+            "the request has no path parameters where the layer is: add the layer by \
              `Router::route_layer`, inside the router, or take the key by \
              `RequestLockLayer::with_key`",
         ),

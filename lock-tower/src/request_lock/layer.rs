@@ -47,7 +47,7 @@ impl RequestLockLayer {
     /// Creates a layer whose key is a template over the request. The grammar is that of
     /// [`Template`](crate::key::Template); a placeholder names
     ///
-    /// | placeholder | what stands there | when the request lacks it |
+    /// | placeholder | its value | when the request lacks it |
     /// |---|---|---|
     /// | `{id}`, `{path.id}` | the route's path parameter, percent-decoded | 500 |
     /// | `{query.page}` | the parameter of the query string, decoded | 400 |
@@ -159,9 +159,10 @@ impl RequestLockLayer {
     }
 
     /// Limits how many requests run at the same time under one key, in all processes together: each
-    /// takes one of so many permits, in order of arrival. A request that gets none in time is
-    /// answered 423 `lock-busy` unless [`answer`](Self::answer) or a policy file has another answer.
-    /// Permits have no fencing token, and inside a request each lock on the key takes further ones.
+    /// takes one of that many permits, in order of arrival. A request that gets none in time is
+    /// answered 423 `lock-busy` unless [`answer`](Self::answer) or a policy file has another
+    /// answer. Permits have no fencing token, and inside a request each lock on the key takes
+    /// further ones.
     ///
     #[cfg_attr(feature = "axum", doc = "```")]
     #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -349,10 +350,10 @@ impl RequestLockLayer {
         self.settings(|settings| settings.release = Some(release))
     }
 
-    /// Sets whether the response has the lock's fencing token, in the header `Lock-Fence`: for callers
-    /// that write to a resource which checks it. Without it where there is none: under a semaphore,
-    /// without the lock, and with several keys. Default: `false`, because a token tells how often a
-    /// resource was locked.
+    /// Sets whether the response has the lock's fencing token, in the header `Lock-Fence`: for
+    /// callers that write to a resource which checks it. There is no token, and no header, under a
+    /// semaphore, without the lock, and with several keys. Default: `false`, because a token
+    /// reveals how often a resource was locked.
     pub fn fence_header(self, fence_header: bool) -> Self {
         self.settings(|settings| settings.fence_header = Some(fence_header))
     }

@@ -7,8 +7,8 @@ use tower_sessions_core::{Session, session::Id};
 
 use super::RequestLockLayer;
 
-const INSIDE: &str = "the lock stands inside of the session layer, which saves the session when the \
-                      lock is released already: add the lock after it, so that it is outside";
+const INSIDE: &str = "the lock is inside the session layer, which saves the session only after the \
+                      release: add the lock layer after the session layer, so that it is outside";
 
 impl RequestLockLayer {
     /// Creates a layer that locks the session of each request, so that two tabs of one browser do
@@ -17,8 +17,7 @@ impl RequestLockLayer {
     ///
     /// Requests that only read share a session; a request that changes it runs alone. That is
     /// decided [by its method](crate::settings::LockMode::ByMethod) before it begins: where a `GET` changes
-    /// the session, give its route a layer of its own with
-    /// [`mode(LockMode::Write)`](Self::mode).
+    /// the session, give its route another layer with [`mode(LockMode::Write)`](Self::mode).
     ///
     /// It has to be outside of the session's layer, which loads and saves the session: elsewhere
     /// each request is answered 500 `lock-misconfigured`. A request without the cookie has no
@@ -55,11 +54,11 @@ impl RequestLockLayer {
     ///
     /// # Errors
     ///
-    /// [`KeyTemplateError`] when the name cannot stand in a template.
+    /// [`KeyTemplateError`] when the name cannot be part of a template.
     ///
     /// [tower-sessions]: https://docs.rs/tower-sessions
     pub fn session(client: LockClient, cookie: &str) -> Result<Self, KeyTemplateError> {
-        // Refuses a name that cannot stand in a template.
+        // Refuses a name that cannot be part of a template.
         KeyTemplates::parse([&*format!("{{cookie.{cookie}}}")])?;
         let template = KeyTemplates::parse(["session:{id|hash}"])?;
         let cookie = Source::Cookie(cookie.to_owned());

@@ -24,12 +24,12 @@ use super::metrics;
 /// ```
 pub struct ClientMetrics {
     client: LockClient,
-    /// What was recorded last. The next record adds the difference.
+    /// The last recorded figures. The next record adds the difference.
     last: Mutex<Option<ClientStatistics>>,
 }
 
 impl ClientMetrics {
-    /// Of this client, recorded for the first time.
+    /// Returns the metrics of this client, and records them for the first time.
     #[must_use]
     pub fn new(client: LockClient) -> Self {
         let metrics = Self { client, last: Mutex::default() };

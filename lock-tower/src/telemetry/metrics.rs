@@ -9,13 +9,14 @@
 //!
 //! Layers, policy files and attributes, on handlers and on other functions, record these metrics by
 //! themselves. Locks that the program acquires directly are counted where the client has a
-//! [`MetricsObserver`]. What a client does with its store, `lock_store_*` and all metrics below it,
-//! is recorded by [`ClientMetrics`].
+//! [`MetricsObserver`]. A client's use of its store, `lock_store_*` and all metrics below it, is
+//! recorded by [`ClientMetrics`].
 //!
 //! # Spans
 //!
-//! Of layers, policy files and attributes. Target `lock_tower`, level `info`. Both have `policy`,
-//! `route` (the pattern, never the path; not outside a request), `kind` and `mode`.
+//! Spans of layers, policy files and attributes have the target `lock_tower` and the level `info`.
+//! Both have `policy`, `route` (the pattern, never the path; not outside a request), `kind` and
+//! `mode`.
 //!
 //! | span | lasts | and has at its end |
 //! |---|---|---|

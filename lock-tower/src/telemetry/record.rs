@@ -1,7 +1,7 @@
 //! Records the metrics of locks: see [`metrics`](crate::metrics).
 //!
-//! No handle is kept: an event goes to the recorder installed by then. What every request records has
-//! its [`MetricKeys`], made once; the rest allocates its labels.
+//! No handle is kept: an event goes to the recorder installed by then. The metrics of every request
+//! have their [`MetricKeys`], made once; the rest allocate their labels.
 
 use std::{future::Future, time::Duration};
 

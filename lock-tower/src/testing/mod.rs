@@ -5,8 +5,7 @@
 //!
 //! # Examples
 //!
-//! A handler, tested for what it does when its order is busy, when its lock is lost, and when the
-//! lock store is down:
+//! A test of a handler whose order is busy, whose lock is lost, and whose lock store is down:
 //!
 #![cfg_attr(feature = "axum", doc = "```")]
 #![cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -37,9 +36,9 @@
 //!
 //! # The clock
 //!
-//! Locks in memory follow Tokio's clock. Under `#[tokio::test(start_paused = true)]` it stands
-//! still while any task is runnable and jumps forward when all tasks wait, so a lease of an hour
-//! expires at once ([`TestLocks::pass`]).
+//! Locks in memory follow Tokio's clock. Under `#[tokio::test(start_paused = true)]` it stops while
+//! any task is runnable and jumps forward when all tasks wait, so a lease of an hour expires at
+//! once ([`TestLocks::pass`]).
 
 #[cfg(feature = "policy")]
 mod axum_routes;

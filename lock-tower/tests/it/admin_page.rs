@@ -137,7 +137,7 @@ async fn a_key_that_turns_the_text_around_is_shown_by_its_codes() {
         assert!(!page.text.contains('\u{2066}'), "{page:?}");
     }
     assert!(!list.text.contains('\u{202e}'), "{list:?}");
-    // What the script sends back is the key itself.
+    // The script sends back the key itself.
     assert!(lock.text.contains("data-key=\"order:\u{202e}7\""), "{lock:?}");
 }
 
@@ -270,7 +270,7 @@ async fn refusals_are_counted() {
     let own = admin_client_refusals(&app).await;
     assert_eq!(own, 0);
     let _guard = locks.write("k").acquire().await.unwrap();
-    // Of another client: the page shows those of its own.
+    // Of another client: the page shows only its own client's locks.
     assert!(locks.write("k").try_acquire().await.is_err());
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(admin_client_refusals(&app).await, 0);

@@ -271,7 +271,7 @@ async fn a_lock_that_is_lost_cuts_the_stream_short() {
 
     assert_eq!(client.rest().await, "", "the connection ends without the last chunk");
 
-    assert!(feed.is_closed(), "the stream was dropped where it stood");
+    assert!(feed.is_closed(), "the stream was dropped in the middle");
     drop(world.released().await);
     let text = logs.text();
     assert!(text.contains("cut short") && !text.contains("order:7"), "{text}");
@@ -288,7 +288,7 @@ async fn after_the_loss_a_stream_gives_an_error_and_its_end() {
         async || poll_fn(|context| http_body::Body::poll_frame(body.as_mut(), context)).await;
     assert!(frame().await.unwrap().is_ok());
     tokio::time::advance(Duration::from_secs(61)).await;
-    // What is there is not sent any more.
+    // The rest of the body is not sent any more.
     feed.send(Ok(Frame::data("second".into()))).unwrap();
 
     let error = frame().await.unwrap().unwrap_err().to_string();
@@ -326,7 +326,7 @@ async fn a_client_that_does_not_read_holds_it_until_max_hold() {
     assert!(!client.rest().await.ends_with("0\r\n\r\n"));
 }
 
-/// What makes the body may take the request's lock once more, as the handler may.
+/// The body's stream may acquire the request's lock again, as the handler may.
 #[tokio::test]
 async fn a_stream_is_in_the_requests_scope() {
     let locks = LockClient::in_memory();

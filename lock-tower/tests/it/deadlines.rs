@@ -1,4 +1,4 @@
-//! What a request's deadline does to its wait: on a paused clock.
+//! The effect of a request's deadline on its wait, on a paused clock.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ fn router(layer: RequestLockLayer) -> Router {
     Router::new().route("/orders/{id}", put(|| async { "done" })).route_layer(layer)
 }
 
-/// Gives every request so much time from when it passes here.
+/// Gives every request `limit` from its arrival here.
 fn within(limit: Duration, app: Router) -> Router {
     app.layer(map_request(move |mut request: Request| {
         request.extensions_mut().insert(RequestDeadline::at(Instant::now() + limit));

@@ -233,7 +233,7 @@ async fn hangs_by_attribute(Path(id): Path<u64>, lock: Locked, left: Left) {
     hangs(lock, left).await;
 }
 
-/// What a handler undoes in its `Drop`, such as a transaction, is undone under its lock.
+/// A handler's `Drop`, which may undo a transaction, runs under its lock.
 #[tokio::test]
 async fn a_cancelled_handler_is_gone_before_its_lock() {
     let locks = LockClient::in_memory();

@@ -1,4 +1,4 @@
-//! What a handler leaves behind is cleared away under its lock.
+//! The values of a dropped handler are dropped under its lock.
 
 use crate::common::call;
 use axum::{Extension, Router, routing::put};

@@ -53,7 +53,7 @@ async fn it_has_the_token_of_the_attributes_lock_within_a_layers() {
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 
-/// What an application makes of it: taken before an attribute's lock is there, read after.
+/// An application's type: extracted before an attribute's lock is acquired, read after.
 struct Version(Fence);
 
 impl<S: Sync> FromRequestParts<S> for Version {

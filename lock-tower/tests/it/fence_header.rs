@@ -78,7 +78,7 @@ fn untrusting() -> Router {
     Router::new().route("/orders/{id}", put(ship)).with_state(Arc::default())
 }
 
-/// What a token of Redis would be so long from now.
+/// The token that Redis would give `ahead` from now.
 fn in_microseconds(ahead: Duration) -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     (now + ahead).as_micros().to_string()

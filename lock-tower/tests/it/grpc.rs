@@ -150,7 +150,7 @@ async fn a_client_waits_no_longer_than_it_said() {
             .await;
     let given = |request: &mut Request<_>| request.set_timeout(Duration::from_millis(300));
     let status = service.check(given).await.unwrap_err();
-    // The lock's own answer, unless this machine stood still until tonic's timers were due too.
+    // The lock's own answer, unless this machine stalled until tonic's timers were due too.
     match status.code() {
         Code::Aborted => assert_eq!(info(&status).reason, "lock-busy"),
         code => assert!(matches!(code, Code::DeadlineExceeded | Code::Cancelled), "{status:?}"),

@@ -1,4 +1,4 @@
-//! A lock that is kept for work that goes on after the request.
+//! A lock that is kept for work that continues after the request.
 
 use std::{sync::Arc, time::Duration};
 

@@ -136,7 +136,7 @@ async fn a_value_that_is_no_text_is_refused() {
         request.headers_mut().insert(http::HeaderName::try_from(name).unwrap(), value);
         answer(template, request).await.assert_problem(400, "lock-key-invalid");
     }
-    // An empty value is there, and cannot stand in a key.
+    // An empty value is present, and cannot be part of a key.
     let refused = answer("{query.page}", put("/orders/7?page=", &[])).await;
     refused.assert_problem(400, "lock-key-invalid");
 }

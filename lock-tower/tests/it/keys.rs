@@ -60,7 +60,7 @@ async fn layer_closure_and_attribute_build_the_same_key() {
     }
 }
 
-/// The handler's argument is what the key has, so a number has one spelling without a type too.
+/// The key is made from the handler's argument, so a number has one spelling without a type too.
 #[tokio::test]
 async fn an_attribute_locks_the_parsed_number() {
     #[distributed_lock(key = "order:{id}:{line.0}", mode = "write")]

@@ -101,8 +101,7 @@ async fn a_handler_outlives_its_lease_by_renewal_alone() {
     call(&not_renewed, "PUT", "/orders/7").await.assert_problem(503, "lock-lost");
 }
 
-/// What a stopped process finds when it goes on: its lease is over, and its handler is ready to
-/// run.
+/// A stopped process continues after its lease has ended, with a handler that is ready to run.
 #[tokio::test(start_paused = true)]
 async fn a_handler_is_not_polled_once_more_after_its_lease() {
     let locks = LockClient::in_memory();

@@ -1,4 +1,4 @@
-//! What is measured, name by name, and that no key is ever in it.
+//! The metrics, name by name; no key is ever in them.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -211,7 +211,7 @@ async fn counters_begin_once_for_each_lock() {
     let again = Metrics::collect();
     call(&app, "PUT", "/quick/7").await;
     let outcomes = again.all().into_iter().filter(|metric| metric.series.contains("outcome"));
-    assert_eq!(outcomes.count(), 1, "more was touched than what the request counts");
+    assert_eq!(outcomes.count(), 1, "more metrics were touched than the request counts");
     drop(again);
 
     let other = Metrics::collect();
@@ -277,7 +277,7 @@ async fn waiters_are_counted_as_long_as_they_wait() {
     assert_eq!(metrics.value(waits), 1.0, "a client that left has not waited for an answer");
 }
 
-/// As many policies are at work, so many series there are: keys and clients add nothing.
+/// The number of series depends on the policies alone: keys and clients add none.
 #[tokio::test(start_paused = true)]
 async fn two_hundred_keys_are_as_many_series_as_one() {
     let (metrics, logs) = (Metrics::collect(), Logs::collect());

@@ -155,7 +155,7 @@ async fn a_policy_files_answers_are_in_each_operation() {
     let document = serde_json::to_value(document).unwrap();
     let documented = responses(&document, "/reports/{id}", "put");
     assert_eq!(statuses(&documented), ["200", "400", "408", "413", "429", "500", "503"]);
-    // What the service says of this status stays.
+    // The service's own text for this status stays.
     assert_eq!(documented["429"]["description"], "too often");
 
     let _guard = locks.write("report:7").acquire().await.unwrap();

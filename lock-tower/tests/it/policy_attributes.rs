@@ -204,10 +204,10 @@ async fn a_rule_for_an_unknown_attribute_is_reported() {
     assert_eq!(policies.attributes_not_seen(), ["misspelt-handler"]);
 }
 
-/// What a process with `LOCK_TOWER_ENFORCE` is to show, which is read once in a process.
+/// Names the case for a child process with `LOCK_TOWER_ENFORCE`, which is read once in a process.
 const SHOWS: &str = "SHOWS";
 
-/// Runs this test once more in a process of its own.
+/// Runs this test again in a child process.
 fn under(enforce: &str, shows: &str) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args([
@@ -250,7 +250,7 @@ async fn off_by_the_environment() {
     for path in ["/orders/7", "/all", "/stock/7"] {
         assert_eq!(with("enforce = \"on\"\nwait = \"9s\"", path).await, (200, 0), "{path}");
     }
-    // Neither a layer of one's own nor a request that has no key is refused.
+    // Neither a custom layer nor a request that has no key is refused.
     let locks = TestLocks::new();
     let layer = RequestLockLayer::new(locks.client(), "{query.q}").unwrap().name("order");
     let app = Router::new().route("/", put(|| async { "done" })).route_layer(layer);

@@ -1,4 +1,4 @@
-//! Where the layer stands, which routes there are, and what has no policy.
+//! Positions of the layer, routes, and requests without a policy.
 
 use crate::common::{call, logs::Logs, request};
 use axum::{

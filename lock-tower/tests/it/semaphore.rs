@@ -64,7 +64,7 @@ async fn as_many_requests_run_as_there_are_permits() {
     assert_eq!(refused["kind"], "semaphore");
     assert_eq!(refused["permits"], 3);
     assert_eq!(refused["executed"], false);
-    // Another tenant has permits of its own.
+    // Another tenant has its own permits.
     working.push(world.at_work("b").await.0);
 
     world.ends.notify_one();
@@ -213,7 +213,7 @@ async fn layer_and_attribute_take_permits_of_their_own() {
             .route_layer(layer.semaphore(permits).wait(NEVER))
     };
     assert_eq!(call(&app(2), "PUT", "/exports/a").await.text, "a true");
-    // The attribute counts two: that of its own layer, and another one.
+    // The attribute counts two: its layer's permit, and another one.
     let _elsewhere = locks.semaphore("exports:b", 3).permit().acquire().await.unwrap();
     call(&app(2), "PUT", "/exports/b").await.assert_problem(423, "lock-busy");
 }

@@ -175,7 +175,7 @@ async fn the_first_lost_lock_cancels_the_handler_and_is_reported() {
     }
 }
 
-/// Were they to wait, only the paused clock would go on, to the end of their waits.
+/// If they waited, only the paused clock would advance, to the end of their waits.
 #[tokio::test(start_paused = true)]
 async fn opposite_orders_do_not_wait_for_each_other() {
     let locks = LockClient::builder().wait(NEVER).in_memory();

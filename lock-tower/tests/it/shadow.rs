@@ -260,8 +260,8 @@ async fn a_percentage_enforces_key_by_key_and_everywhere_the_same() {
     there.ends(other).await;
 }
 
-/// A request goes on while its shadow waits: what it takes meanwhile is inside of the shadow's lock,
-/// as it would be inside of the real one.
+/// A request continues while its shadow waits: locks that it acquires meanwhile are inside the
+/// shadow's lock, as they would be inside the real one.
 #[tokio::test(start_paused = true)]
 async fn a_shadow_that_waits_takes_its_lock_in_no_other_order() {
     let store = MemoryStore::new();

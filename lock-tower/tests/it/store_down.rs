@@ -1,4 +1,4 @@
-//! What becomes of requests while the lock store does not answer.
+//! Requests while the lock store does not answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -237,7 +237,7 @@ async fn local_locks_exclude_local_holders_of_the_store_lock() {
     world.goes_on.add_permits(3);
     assert_eq!(first.await.unwrap().text, "done");
     assert_eq!(other_key.await.unwrap().text, "done");
-    // What is released here is free here, whether or not the store knows.
+    // A lock released in this process is free here, even if the store does not know yet.
     assert_eq!(call(&world.app, "PUT", "/orders/7").await.headers["lock-degraded"], "local");
 }
 
@@ -301,7 +301,7 @@ async fn a_function_within_a_request_fails_fast() {
     let scope = RequestScopeLayer::new(world.locks.clone());
     let app = Router::new().route("/{id}", put(calls)).layer(scope);
     assert!(call(&app, "PUT", "/7").await.text.contains("set down"), "it was requested");
-    assert!(call(&app, "PUT", "/7").await.text.contains("being probed"), "nothing was sent again");
+    assert!(call(&app, "PUT", "/7").await.text.contains("failing fast"), "nothing was sent again");
 }
 
 /// A request that learns too late that the store is down is not served either.

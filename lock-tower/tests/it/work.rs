@@ -1,4 +1,4 @@
-//! What operators see of the requests that hold locks for long.
+//! The operators' view of requests that hold locks for long.
 
 use std::{
     io,

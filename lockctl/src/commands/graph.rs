@@ -13,7 +13,7 @@ use crate::{
 
 const FIELDS: &str = "\
 Each line is one request or job that waits: what it holds, and what it waits for. Lines marked
-with * wait for each other, and none of them goes on before a wait ends.
+with * wait for each other, and none of them continues before a wait ends.
 
 A waiter is known once it has waited for half a second, and only if its service records what locks
 are for (record_work). It reads the locks as `list --long` does, one after the other: what changes
@@ -85,7 +85,8 @@ impl Args {
     }
 }
 
-/// Those that wait, each once: it may stand at what it holds and at what it waits for.
+/// The waiters, each once: one may be listed at the locks that it holds and at the one that it
+/// waits for.
 fn waits(seen: &[(LockKey, Inspection)]) -> Vec<Wait> {
     let mut waits: Vec<Wait> = Vec::new();
     for (key, seen) in seen {

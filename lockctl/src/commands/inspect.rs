@@ -23,8 +23,8 @@ With --json:
   with work: {\"name\", \"route\", \"site\", \"request_id\", \"trace_id\", \"span_id\": text,
     \"since_ms\": number (Unix time), \"also_holds\": [text], \"waits_for\": text}, each if it is known
 
-A holder writes down what it works on when its lease is renewed for the first time, a waiter after
-half a second: from then on age_ms is known. In ZooKeeper it always is, a holder's wait included,
+A holder records its work when its lease is renewed for the first time, a waiter after half a
+second: from then on age_ms is known. In ZooKeeper it always is, a holder's wait included,
 and remaining_ms is always null: a lock lasts as long as its holder's session.";
 
 /// Prints the holders of a lock, the time left or their age, and the waiters

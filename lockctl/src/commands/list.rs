@@ -114,8 +114,8 @@ impl Args {
 /// The locks among some keys.
 pub(crate) struct Inspected {
     pub(crate) locks: Vec<(LockKey, Inspection)>,
-    /// How many of the keys hold something else: another program's, which the prefix does not tell
-    /// from a lock's.
+    /// How many of the keys hold another program's values: the prefix does not distinguish them
+    /// from locks.
     pub(crate) others: usize,
 }
 

@@ -11,7 +11,7 @@ use crate::{
 const FIELDS: &str = "\
 Prefer --ask: holders that listen (LockGuard::release_requested) finish and release, and no hold
 is lost. With --force the holder learns of it by a message, or at its next renewal if that is lost, and
-may go on until then: claim the resource with the new fencing token, so that it refuses the old one.
+may continue until then: claim the resource with the new fencing token, so that it refuses the old one.
 
 With --json:
   --force  {\"store\": {\"kind\", \"url\", \"from\"}, \"key\", \"action\": \"force\", \"was_held\": bool,
@@ -43,7 +43,7 @@ impl Args {
             (_, true) => self.store.carry_out(async |live| self.ask(live).await),
             _ => Err(CommandError::usage(&format!(
                 "release needs --ask or --force: forcing takes \"{}\" away from holders that may be \
-                 at work, and go on until they learn of it\n\n\
+                 at work, and continue until they learn of it\n\n\
                  To ask the holders to release it:  lockctl release --ask {key}\n\
                  To see the holders:                lockctl inspect {key}\n\
                  To take it away:                   lockctl release --force {key}",

@@ -1,4 +1,4 @@
-//! A connection set as those of the lock client: RESP3, no delay, no timeout of its own.
+//! A connection set as those of the lock client: RESP3, no delay, no other timeout.
 
 use redis::{
     AsyncConnectionConfig, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo,

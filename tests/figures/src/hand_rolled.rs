@@ -1,4 +1,4 @@
-//! What one writes oneself: `SET NX PX`, a script that compares and deletes, a poll every 5 ms.
+//! A hand-rolled lock: `SET NX PX`, a script that compares and deletes, a poll every 5 ms.
 
 use std::{sync::LazyLock, time::Duration};
 

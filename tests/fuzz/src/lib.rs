@@ -1,4 +1,5 @@
-//! What must be true whatever others write: clients, servers, authors of templates and policy files.
+//! Properties that hold for any input of clients, servers, and authors of templates and policy
+//! files.
 //!
 //! Each function takes any bytes and panics where something is not as it is promised. `tests/anything.rs`
 //! gives them the corpus (`corpus/<function>`), random bytes, and those of a fuzzer.

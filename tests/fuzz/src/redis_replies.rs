@@ -24,7 +24,7 @@ pub fn redis_replies(input: &[u8]) {
 ///
 /// # Panics
 ///
-/// When others are read, or some of what was refused.
+/// When others are read, or a part of a refused reply.
 pub fn redis_streams(input: &[u8]) {
     let whole = untrusted_input::stream(input, usize::MAX);
     for size in [1, 2, 7] {

@@ -1,9 +1,9 @@
 use lock_core::test_util::untrusted_input;
 
-/// Stands for every `PW` of the input.
+/// Replaces every `PW` of the input.
 const PASSWORD: &str = "gehe1m4711";
 
-/// Any text as a URL: what stands where passwords stand is never shown.
+/// Any text as a URL: text in the place of a password is never shown.
 ///
 /// # Panics
 ///

@@ -1,4 +1,5 @@
-//! What the store has of the work under a lock: anything that can write there may have put it there.
+//! The records of the work under a lock in the store: any program that can write there may have
+//! written them.
 
 use std::str;
 

@@ -1,4 +1,4 @@
-//! What is not fencing: reading as usual, and checking the token of each write.
+//! An insufficient form of fencing: reading as usual, and checking the token of each write.
 
 use lock_tower::{FencingToken, fence::Claimed};
 use sqlx::AnyPool;

@@ -16,7 +16,7 @@ use crate::sku::Sku;
 /// Knows nothing of locks: the caller must hold one.
 ///
 /// The files are small, and are read and written on the calling thread. Work on another thread, as with
-/// `tokio::fs`, would go on there after the lock is lost and the handler cancelled.
+/// `tokio::fs`, would continue there after the lock is lost and the handler cancelled.
 #[derive(Debug, Clone)]
 pub(crate) struct Shelves {
     directory: Arc<Path>,

@@ -30,7 +30,7 @@ impl TryFrom<String> for Sku {
     }
 }
 
-/// Read from the path. What is not a sku is answered as a refused lock is: by a problem document.
+/// Read from the path. Other text is answered as a refused lock is: by a problem document.
 impl<S: Send + Sync> FromRequestParts<S> for Sku {
     type Rejection = Response;
 

@@ -168,8 +168,8 @@ impl LockClientBuilder {
         self.checked_options()?;
         let urls: Vec<U> = urls.into_iter().collect();
         if urls.iter().any(|url| url.as_ref().starts_with("zookeeper")) {
-            let reason = "RedLock is for Redis servers that know nothing of each other; the servers of a \
-                          ZooKeeper ensemble agree on every lock, so connect to it alone";
+            let reason = "RedLock is for independent Redis servers; the servers of a ZooKeeper \
+                          ensemble agree on every lock, so connect a LockClient to the ensemble";
             return Err(ConnectError::InvalidUrl { reason: reason.to_owned() });
         }
         let connected = urls.iter().map(|url| self.clone().connect(url.as_ref()));

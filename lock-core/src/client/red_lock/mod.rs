@@ -59,7 +59,7 @@ impl RedLock {
         let count = clients.len();
         if count < LEAST_SERVERS {
             return Err(InvalidOptions::new(format!(
-                "a lock on a majority of {count} servers survives the loss of none: use \
+                "with {count} servers none may fail, because a lock needs a majority: use \
                  {LEAST_SERVERS} or more, or a LockClient"
             )));
         }
@@ -82,8 +82,8 @@ impl RedLock {
         for identity in join_all(identities).await.into_iter().flatten() {
             if !ids.insert(identity.id.clone()) {
                 return Err(InvalidOptions::new(format!(
-                    "two of the servers are one, of run id {}: a majority of independent servers \
-                     needs independent servers",
+                    "two of the addresses lead to the same server, with the run id {}: a RedLock needs \
+                     independent servers",
                     identity.id
                 )));
             }
@@ -170,8 +170,8 @@ impl Lockable for RedLockTarget {
         let request = on(&servers.clients[0]).request(options.clone(), scope.as_ref())?;
         if request.hold_options.lease > servers.longest_lease() {
             return Err(InvalidOptions::new(format!(
-                "a lease of {:?} is longer than the {:?} of this RedLock, for which servers that \
-                 restarted are not counted: set a longer one where it is built",
+                "a lease of {:?} is longer than the {:?} of this RedLock, for which it does not \
+                 count restarted servers: set a longer lease where the RedLock is built",
                 request.hold_options.lease,
                 servers.longest_lease()
             ))

@@ -58,7 +58,10 @@ impl Answers {
             // Two addresses of one server are one server.
             Ok(grant) if self.granted.iter().any(|other| other.run_id == grant.run_id) => {
                 let run_id = grant.run_id.as_str();
-                tracing::warn!(run_id, "two of the servers are one: counted once");
+                tracing::warn!(
+                    run_id,
+                    "two of the addresses lead to the same server, which counts once"
+                );
                 self.refused += 1;
             }
             Ok(grant) => self.granted.push(grant),

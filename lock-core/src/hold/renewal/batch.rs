@@ -107,7 +107,9 @@ impl Batch {
         let mut answers = answers.unwrap_or_default().into_iter();
         let mut reasons = Vec::new();
         for entry in &mut self.due {
-            let answer = answers.next().unwrap_or_else(|| Renewal::failed("it is not answered"));
+            let answer = answers
+                .next()
+                .unwrap_or_else(|| Renewal::failed("the store returned no result for it"));
             if let Renewal::Failed { reason } = &answer {
                 reasons.push(reason.clone());
             }

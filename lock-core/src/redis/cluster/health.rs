@@ -41,8 +41,8 @@ impl Cluster {
             match answer {
                 Ok(time) => slowest = slowest.max(Some(time)),
                 Err(address) => amiss.push(format!(
-                    "the cluster's node {address} does not answer: the locks of its slots cannot \
-                     be had"
+                    "the cluster's node {address} does not answer: locks in its slots cannot be \
+                     acquired"
                 )),
             }
         }

@@ -14,7 +14,7 @@ const MOST_NODES: usize = 1_000;
 /// Why an answer is not used as a slot map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum NoMap {
-    #[error("it knows of no slots yet")]
+    #[error("it has no slots yet")]
     Empty,
     #[error("its answer to CLUSTER SLOTS is not understood")]
     Malformed,

@@ -64,7 +64,7 @@ impl RedisOptions {
         ];
         match set.into_iter().find(|(is_set, _)| *is_set) {
             Some((_, option)) => Err(InvalidOptions::new(format!(
-                "{option} is an option of Redis alone: leave it away for a URL of ZooKeeper"
+                "{option} applies only to Redis: omit it with a ZooKeeper URL"
             ))),
             None => Ok(()),
         }
@@ -81,7 +81,9 @@ impl RedisOptions {
         }
         if self.replicas.is_some_and(|replicas| replicas.count == 0 || replicas.timeout.is_zero()) {
             return Err(InvalidOptions::new(
-                "no replica in no time confirms anything: leave wait_for_replicas away".to_owned(),
+                "wait_for_replicas needs at least one replica and a timeout above zero; omit it \
+                 otherwise"
+                    .to_owned(),
             ));
         }
         Ok(())

@@ -43,7 +43,7 @@ impl Server {
         match &self.announced_by {
             Some(announcer) => format!(
                 "{reason} ({announcer} announces this address: have it announce one that this host \
-                 reaches, as by `cluster-announce-ip` or `replica-announce-ip`, or say where it is with \
+                 reaches, as by `cluster-announce-ip` or `replica-announce-ip`, or map it with \
                  LockClientBuilder::map_address)"
             ),
             None => reason,
@@ -152,13 +152,13 @@ impl Server {
                 ConnectError::Refused { store: "Redis", address, reason: text }
             }
             _ if has("max number of clients") => unreachable(
-                "it refuses further connections, because as many are open as `maxclients` allows: raise \
-                 it, or find in CLIENT LIST which clients keep so many"
+                "it refuses further connections, because `maxclients` connections are open: raise \
+                 it, or find in CLIENT LIST which clients keep too many"
                     .to_owned(),
             ),
             _ if has("protected mode") => unreachable(
-                "it is in protected mode, in which it serves its own host alone: set a password there, \
-                 or `protected-mode no` where no stranger reaches it"
+                "it is in protected mode, which accepts only connections from its own host: set a \
+                 password there, or `protected-mode no` if only trusted hosts can reach it"
                     .to_owned(),
             ),
             ErrorKind::Server(
@@ -166,9 +166,9 @@ impl Server {
             ) => self.unsupported_error(ONE_NODE),
             _ if has("not allowed in cluster mode") => self.unsupported_error(ONE_NODE),
             ErrorKind::RESP3NotSupported => self.unsupported_error(
-                "it does not know HELLO, with which RESP3 begins, the protocol since Redis 6: it is older, \
-                 HELLO is renamed there, or a proxy in between does not pass it on; connect to Redis \
-                 itself",
+                "it does not know HELLO, the first command of RESP3: it is older than Redis 6, \
+                 HELLO is renamed there, or a proxy in between does not forward it; connect to \
+                 Redis itself",
             ),
             ErrorKind::Server(
                 ServerErrorKind::BusyLoading

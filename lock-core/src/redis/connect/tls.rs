@@ -147,11 +147,9 @@ mod with {
             // Signed by another authority of the same name.
             Error::InvalidCertificate(
                 CertificateError::UnknownIssuer | CertificateError::BadSignature,
-            ) => {
-                "its certificate is signed by an authority that is not trusted here: give that one \
-                 with Tls::authority"
-                    .to_owned()
-            }
+            ) => "its certificate is signed by an authority that is not trusted here: give its \
+                 certificate with Tls::authority"
+                .to_owned(),
             Error::InvalidCertificate(why) => of_certificate(why),
             Error::AlertReceived(Alert::CertificateRequired | Alert::HandshakeFailure) => {
                 format!("it requires a client certificate: give one with Tls::identity ({error})")
@@ -195,7 +193,7 @@ mod with {
             ),
             // The library has these as other errors.
             _ if text.contains("CaUsedAsEndEntity") => format!(
-                "its certificate is that of an authority, as `openssl req -x509` makes it, and none for a \
+                "its certificate is for an authority, as `openssl req -x509` makes it, not for a \
                  server: {MAKE}"
             ),
             _ if text.contains("UnsupportedCertVersion") => format!(

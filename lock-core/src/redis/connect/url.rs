@@ -61,7 +61,7 @@ impl Url {
         let authority = url.split(['/', '?']).nth(2).unwrap_or_default();
         if authority.rsplit('@').next().is_some_and(|hosts| hosts.contains(',')) {
             return Err(invalid(
-                "several hosts are those of redis+cluster://, or of the Sentinels of redis+sentinel://",
+                "several hosts need redis+cluster://, or redis+sentinel:// if they are Sentinels",
             ));
         }
         let (endpoint, login) = read(url)?;
@@ -69,7 +69,7 @@ impl Url {
         let understood = |pair: &str| pair.is_empty() || pair.starts_with("protocol=");
         if matches!(endpoint, Endpoint::Tcp(..)) && !query.split('&').all(understood) {
             return Err(invalid(
-                "a query is understood with redis+unix:// only; a ? in a password is written %3F",
+                "a query is allowed only with redis+unix://; a ? in a password is written %3F",
             ));
         }
         Ok(Self { deployment: Deployment::Single, endpoints: vec![endpoint], encrypted, login })

@@ -78,8 +78,8 @@ impl MissingRights {
         if !self.needed.is_empty() {
             let rights = words(&self.needed);
             return Some(format!(
-                "the user may not do what the lock scripts do, and locks may stay behind: \
-                 ACL SETUSER {user} {rights}"
+                "the user lacks rights that the lock scripts need, so some locks may not be \
+                 released: ACL SETUSER {user} {rights}"
             ));
         }
         (!self.to_publish.is_empty()).then(|| {

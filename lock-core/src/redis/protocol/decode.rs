@@ -47,7 +47,7 @@ pub(crate) fn answers(reply: &Value, nonce: &str) -> Result<(), Unavailable> {
     if carried == Some(nonce.as_bytes()) {
         return Ok(());
     }
-    Err(Unavailable::unsent("an answer was to another question: the connection is replaced"))
+    Err(Unavailable::unsent("received a reply that belongs to another command: reconnecting"))
 }
 
 /// The outcome of each of several releases.
@@ -150,7 +150,7 @@ impl Reply {
             ("LOST", _) => Ok(Upgraded::Lost),
             // The hold may exist: the key of its token can be the one of the wrong kind.
             ("WRONG_KIND", _) => Err(Unavailable::unsent(
-                "something else stands under the name of the lock or of its fencing token",
+                "the key of the lock or of its fencing token holds another value",
             )),
             _ => Err(self.strange()),
         }
@@ -224,8 +224,8 @@ impl Reply {
         match text.parse() {
             Ok(token) if token <= MOST_TOKEN => Ok(Some(FencingToken::new(token))),
             _ => Err(Unavailable::unsent(format!(
-                "the server gave a fencing token that is no number up to {MOST_TOKEN}: {}; look at \
-                 the keys lock_token:* and redisson_lock_token:*",
+                "the server returned a fencing token that is not a number up to {MOST_TOKEN}: {}; \
+                 check the keys lock_token:* and redisson_lock_token:*",
                 beginning(text)
             ))),
         }

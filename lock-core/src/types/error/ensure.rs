@@ -23,8 +23,8 @@ pub enum EnsureError {
     /// More than the lease or `max_hold` can give. Nothing was sent, unless the answer to the renewal
     /// took too long.
     #[error(
-        "the lock on \"{key}\" cannot be held for another {wanted:?} for certain, only for \
-         {available:?}: set a longer lease, or extend max_hold"
+        "the lock on \"{key}\" is guaranteed for only {available:?}, not for {wanted:?}: set a \
+         longer lease, or extend max_hold"
     )]
     TooLong {
         /// The key.

@@ -1,4 +1,4 @@
-//! What is logged while a test looks.
+//! Records the log of a test.
 
 use std::{cell::RefCell, io, sync::Mutex};
 

@@ -1,4 +1,4 @@
-//! What is measured while a test looks.
+//! Records the metrics of a test.
 
 use metrics_util::{
     MetricKind,

@@ -1,4 +1,4 @@
-//! What the tests of this crate share. Each of them uses a part of it.
+//! Shared by the tests of this crate, each of which uses a part.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod logs;
@@ -15,7 +15,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
 
-/// Longer than any test waits for what ought to happen.
+/// Longer than any test waits for an expected event.
 pub const NEVER: Duration = Duration::from_secs(60 * 60);
 
 /// Longer than a release takes, and shorter than a lease: what is free within this time was released.

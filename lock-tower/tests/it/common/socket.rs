@@ -37,7 +37,7 @@ impl Client {
         self.0.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// What has come when `part` has.
+    /// Reads until `part` has arrived.
     pub async fn read_until(&mut self, part: &str) -> String {
         let mut read = String::new();
         while !read.contains(part) {

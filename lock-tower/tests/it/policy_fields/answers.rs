@@ -1,4 +1,4 @@
-//! What a rule answers instead of the table of outcomes.
+//! Answers of a rule that replace the table of outcomes.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -47,7 +47,7 @@ async fn on_busy_fallback() {
     assert_eq!((answer.status.as_u16(), &*answer.text), (200, "lock-busy /orders/7"));
 }
 
-/// The service that answers `outcome` with 418 and words of its own.
+/// The service that answers `outcome` with 418 and its own words.
 fn answering(outcome: &str, key: &str) -> PolicyService {
     let answers = format!("answers = {{ {outcome} = {{ status = 418, detail = \"Tea.\" }} }}");
     PolicyService::new(&file("", &format!("key = \"{key}\"\n{answers}")))
@@ -55,7 +55,7 @@ fn answering(outcome: &str, key: &str) -> PolicyService {
 
 fn assert_tea(answer: &Answer, problem: &str) {
     let document = answer.assert_problem(418, problem);
-    // What the client has to mend stands before it.
+    // The text begins with the fault that the client has to correct.
     assert!(document["detail"].as_str().unwrap().ends_with("Tea."), "{document}");
 }
 

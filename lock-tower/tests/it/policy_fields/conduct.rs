@@ -1,4 +1,4 @@
-//! What becomes of requests and their handlers.
+//! Fields that decide how requests and their handlers are treated.
 
 use crate::common::{Answer, request};
 use crate::policy_fields::policy_service::{KEY, PolicyService, both, file, plain};

@@ -18,7 +18,7 @@ fn file_version() {
     assert!(matches!(policies(""), Err(PoliciesError::File(_))));
 }
 
-/// What is in it has tests of its own.
+/// Other tests check its contents.
 #[tokio::test(start_paused = true)]
 async fn file_request() {
     let limited = "version = 1\nrequest = { deadline = \"3s\" }\n\

@@ -1,4 +1,4 @@
-//! What is locked, and how.
+//! Keys, and how they are locked.
 
 use crate::common::request;
 use crate::policy_fields::policy_service::{PolicyService, both, file, plain};

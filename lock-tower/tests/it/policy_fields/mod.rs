@@ -32,7 +32,7 @@ fn every_field_has_a_test_of_its_name() {
     for (table, object) in tables {
         for field in object["properties"].as_object().unwrap().keys() {
             fields += 1;
-            // What may stand in the defaults is tried in both places.
+            // A field that is legal in the defaults is tried in both places.
             let test = match table {
                 "defaults" => format!("both(r#\"{field} = "),
                 table => format!("fn {table}_{field}()"),

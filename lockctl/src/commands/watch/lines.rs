@@ -60,7 +60,7 @@ struct Change {
     document: Value,
 }
 
-/// Compares with what was known before, without the times, which always change.
+/// Compares with the state before, without the times, which always change.
 fn changes(live: &Live, known: &mut BTreeMap<String, String>, seen: &Seen) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut now = BTreeMap::new();
@@ -84,7 +84,7 @@ fn changes(live: &Live, known: &mut BTreeMap<String, String>, seen: &Seen) -> Ve
             changes.push(Change { line, document: document("free", key, None) });
         }
     } else {
-        // What is not among the first locks may still be held.
+        // A lock that is not among the first may still be held.
         now.append(known);
     }
     *known = now;

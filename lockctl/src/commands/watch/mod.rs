@@ -33,7 +33,7 @@ waiters, or is free, until Ctrl-C. With --json each line is a document:
   from \"kind\" on
 
 It reads a page of the locks every --every seconds and inspects each: two or three commands for each
-lock. What happens between two reads is not seen.";
+lock. Changes between two reads are not seen.";
 
 /// Shows live locks, their holders and waiters, until it is ended
 #[derive(Debug, clap::Args)]
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     store: StoreArgs,
 }
 
-/// What was read at one time.
+/// One reading of the store.
 struct Seen {
     locks: Vec<(LockKey, Inspection)>,
     /// Whether these are all locks under the prefix.

@@ -11,11 +11,11 @@ use ratatui::{
 use super::table::Table;
 use crate::{lock_row::LockRow, participants::seconds};
 
-/// What stands around the table.
+/// The lines around the table.
 pub(super) struct Frames<'a> {
     /// The store and the prefix.
     pub(super) title: &'a str,
-    /// What is wrong: the store does not answer, or the list is not complete.
+    /// The present problem: the store does not answer, or the list is not complete.
     pub(super) problem: Option<&'a str>,
     /// All holders and waiters of the selected lock.
     pub(super) details: Option<&'a str>,

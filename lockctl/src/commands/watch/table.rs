@@ -1,4 +1,4 @@
-//! What the screen shows, and what keys change about it.
+//! The contents of the screen, and how keys change them.
 
 use std::cmp::Reverse;
 
@@ -6,7 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::lock_row::LockRow;
 
-/// What the locks are sorted by.
+/// The sort order of the locks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum SortBy {
     #[default]
@@ -30,7 +30,7 @@ pub(super) struct Table {
     pub(super) details: bool,
 }
 
-/// What a key press has decided.
+/// The effect of a key press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pressed {
     GoOn,

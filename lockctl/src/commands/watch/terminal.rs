@@ -85,7 +85,7 @@ fn incomplete(seen: &Seen) -> Option<String> {
     (!seen.complete).then(|| text.to_owned())
 }
 
-/// Of the selected lock, if they are to be shown.
+/// Returns the details of the selected lock, if they are to be shown.
 fn details(live: &Live, table: &Table, seen: &Seen) -> Option<String> {
     let selected = table.selected.as_ref().filter(|_| table.details)?;
     let found = seen.locks.iter().find(|(key, _)| visible(key.as_str()) == *selected);

@@ -1,6 +1,6 @@
-//! What the attribute refuses, with the words of the refusal.
+//! Uses that the attribute refuses, with the words of the refusal.
 //!
-//! Where an error stands inside a string, and the words of the compiler itself, differ from one
+//! The place of an error inside a string, and the words of the compiler itself, differ from one
 //! toolchain to the next, so the snapshots hold for one of them. To write them anew:
 //! `TRYBUILD=overwrite cargo test -p lock-macros-tests --test it refused`.
 //!

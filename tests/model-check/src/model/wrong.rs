@@ -62,7 +62,7 @@ wrongs! {
     /// needs no memory.
     Memory = "the memory limit refuses only what is new",
     /// What an operator reads of a lock is not what stands there.
-    Inspected = "what is inspected is true",
+    Inspected = "inspections are true",
     /// Something was written for invalid arguments.
     Arguments = "arguments are checked first",
 }

@@ -100,7 +100,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "fair read/write: two",
     },
     Mutant {
-        name: "dead places stand forever",
+        name: "dead places stay forever",
         defect: "F1",
         file: "lib/fair_read_write_queue",
         from: "return math.max(tonumber(redis.call('zscore', alive, waiter) or 0) - now, 0)",

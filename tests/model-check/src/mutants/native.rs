@@ -53,7 +53,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "fits = true",
     ),
     of(
-        "native: readers do not stand back",
+        "native: readers do not give way",
         "native read/write: three",
         "native/acquire",
         "others > 0 and not yields and not is_fair(kind)",

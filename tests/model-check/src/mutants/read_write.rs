@@ -44,7 +44,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "read/write: taken away",
     },
     Mutant {
-        name: "readers do not stand back",
+        name: "readers do not give way",
         defect: "B16",
         file: "read_write/acquire_read",
         from: "if first and (yields or not mode) then",

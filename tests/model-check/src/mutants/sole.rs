@@ -20,7 +20,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         model: "reentrant: two",
     },
     Mutant {
-        name: "a waiter does not stand back",
+        name: "a waiter does not give way",
         defect: "",
         file: "exclusive/acquire",
         from: "first_ahead_of(waiters, me, waited_ms)",

@@ -134,7 +134,7 @@ async fn what_curators_recipes_do_not_have_is_refused_with_a_reason() {
     read.release().await.unwrap();
     let urls = [server.url(), server.url(), server.url()];
     let error = LockClient::builder().red_lock(urls).await.unwrap_err().to_string();
-    assert!(error.contains("RedLock is for Redis"), "{error}");
+    assert!(error.contains("RedLock is for independent Redis servers"), "{error}");
     let error = client.semaphore("s", 3).set_permits(2).await.unwrap_err().to_string();
     assert!(error.contains("LockClient::semaphore"), "{error}");
 }

@@ -12,6 +12,7 @@ mod prose;
 mod proxy;
 mod redis_server;
 mod shared_servers;
+mod table_cells;
 mod tables;
 mod waiting;
 mod zookeeper_ensemble;

@@ -1,5 +1,6 @@
 //! Comments, texts and documents name the actor, such as "caller" or "waiter", instead of the words
-//! in [`WORDS`]. Each budget below only goes down: lower it when the count is lower.
+//! in [`WORDS`], and avoid the shapes in [`SHAPES`]. Each budget below only goes down: lower it when
+//! the count is lower.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ const WORDS: [&str; 7] = ["who", "whoever", "whom", "nobody", "somebody", "anybo
 
 /// For the sources below each folder, the most words in 1,000 comment lines, and the most words in
 /// all string literals (errors, logs, help). The texts in `tests/tests` are those of this file.
-const SOURCES: [(&str, usize, usize); 21] = [
+const SOURCES: [(&str, usize, usize); 24] = [
     ("lock-key/src", 0, 0),
     ("lock-key/tests", 0, 0),
     ("lock-core/src", 0, 0),
@@ -21,6 +22,9 @@ const SOURCES: [(&str, usize, usize); 21] = [
     ("lock-macros/src", 0, 0),
     ("lock-tower/src", 0, 0),
     ("lock-tower/tests", 0, 0),
+    ("lock-admin/src", 0, 0),
+    ("lock-sqlx/src", 0, 0),
+    ("lock-sqlx/tests", 0, 0),
     ("lockctl/src", 0, 0),
     ("examples", 0, 0),
     ("tests/src", 0, 0),
@@ -37,6 +41,53 @@ const SOURCES: [(&str, usize, usize); 21] = [
 /// none.
 const DOCUMENTS: [(&str, usize); 1] = [("CONTRIBUTING.md", 7)];
 
+/// Shapes of sentences that read as translated, each with an example and plain English for it.
+const SHAPES: [&str; 4] = [
+    "What is left (the rest)",
+    "it stands in line (it is)",
+    "so many permits (that many)",
+    "a lock of ours, a key of its own (our lock, another key)",
+];
+
+/// For the sources below each folder, the most of each of the [`SHAPES`] in all comments and texts.
+const SHAPES_IN_SOURCES: [(&str, [usize; 4]); 25] = [
+    ("lock-key/src", [0, 0, 0, 0]),
+    ("lock-key/tests", [0, 0, 0, 0]),
+    ("lock-core/src", [86, 37, 18, 34]),
+    ("lock-core/tests", [16, 4, 3, 7]),
+    ("lock-store/src", [30, 14, 3, 5]),
+    ("lock-zookeeper/src", [16, 12, 0, 4]),
+    ("lock-conformance/src", [3, 13, 0, 12]),
+    ("lock-policy/src", [0, 0, 0, 0]),
+    ("lock-macros/src", [0, 0, 0, 0]),
+    ("lock-tower/src", [0, 0, 0, 0]),
+    ("lock-tower/tests", [0, 0, 0, 0]),
+    ("lock-admin/src", [0, 0, 0, 0]),
+    ("lock-sqlx/src", [0, 0, 0, 0]),
+    ("lock-sqlx/tests", [0, 0, 0, 0]),
+    ("lockctl/src", [7, 0, 2, 1]),
+    ("examples", [0, 0, 0, 0]),
+    ("tests/src", [12, 8, 7, 9]),
+    ("tests/tests", [111, 69, 22, 64]),
+    ("tests/benches", [27, 6, 6, 17]),
+    ("tests/chaos", [41, 19, 12, 10]),
+    ("tests/figures", [0, 0, 0, 0]),
+    ("tests/fuzz", [0, 0, 0, 0]),
+    ("tests/macros", [0, 1, 0, 0]),
+    ("tests/model-check", [99, 49, 11, 4]),
+    ("lock-zookeeper-client/src", [0, 0, 0, 0]),
+];
+
+/// For documents that have some of the shapes, the most of each. All others have none.
+const SHAPES_IN_DOCUMENTS: [(&str, [usize; 4]); 4] = [
+    ("ARCHITECTURE.md", [3, 3, 0, 6]),
+    // The rule about them.
+    ("CONTRIBUTING.md", [1, 1, 1, 2]),
+    // Names of code.
+    ("tests/model-check/README.md", [0, 1, 0, 0]),
+    ("tests/mutants.md", [0, 2, 0, 0]),
+];
+
 /// A newcomer reads the README in one sitting.
 const README_LINES: usize = 150;
 
@@ -46,6 +97,37 @@ const CHARS: [&str; 2] = ["'\"'", "'\\\"'"];
 fn count(text: &str) -> usize {
     let words = text.split(|char: char| !char.is_alphanumeric() && char != '_');
     words.filter(|word| WORDS.iter().any(|bad| word.eq_ignore_ascii_case(bad))).count()
+}
+
+/// The number of each of the [`SHAPES`] in a text. "What" counts at the beginning of a sentence, and
+/// after a preposition.
+fn shapes(text: &str) -> [usize; 4] {
+    let words = text.split(|char: char| !char.is_alphanumeric() && char != '_');
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    let mut counts = [0; 4];
+    for (at, word) in words.iter().enumerate() {
+        let before = |places: usize| at.checked_sub(places).map_or("", |at| words[at]);
+        let is = |word: &str, of: &[&str]| of.iter().any(|one| word.eq_ignore_ascii_case(one));
+        let found = [
+            *word == "What" || *word == "what" && is(before(1), &["of", "than", "behind"]),
+            is(word, &["stand", "stands", "standing", "stood"]),
+            is(word, &["many", "much", "long", "few"]) && is(before(1), &["so"]),
+            is(word, &["ours", "theirs"]) && is(before(1), &["of"])
+                || *word == "own"
+                    && is(before(1), &["its", "their", "our", "your", "one", "s"])
+                    && is(before(2), &["of", "one"]),
+        ];
+        for (count, found) in counts.iter_mut().zip(found) {
+            *count += usize::from(found);
+        }
+    }
+    counts
+}
+
+/// The comments of a source file, without their slashes.
+fn comments(source: &str) -> String {
+    let lines = source.lines().map(str::trim).filter(|line| line.starts_with("//"));
+    lines.map(|line| line.trim_start_matches(['/', '!'])).collect::<Vec<_>>().join("\n")
 }
 
 /// The number of comment lines in a source file, and of the words in them.
@@ -128,6 +210,44 @@ fn comments_and_texts_name_the_actor() {
     assert!(over.is_empty(), "name the actor instead of {WORDS:?}:\n{}", over.join("\n"));
 }
 
+/// Adds a line for each shape of which there are more than its budget.
+fn check(name: &str, counts: [usize; 4], most: [usize; 4], over: &mut Vec<String>) {
+    println!("{name}: {counts:?} (budget {most:?})");
+    for ((shape, count), most) in SHAPES.iter().zip(counts).zip(most) {
+        if count > most {
+            over.push(format!("{name}: {count} > {most}: {shape}"));
+        }
+    }
+}
+
+#[test]
+fn comments_and_texts_are_plain_english() {
+    let mut over = Vec::new();
+    for (name, most) in SHAPES_IN_SOURCES {
+        let mut counts = [0; 4];
+        for path in files(&root().join(name), "rs") {
+            let source = read(&path);
+            let found = shapes(&comments(&source)).into_iter().zip(shapes(&literals(&source)));
+            for (count, (in_comments, in_texts)) in counts.iter_mut().zip(found) {
+                *count += in_comments + in_texts;
+            }
+        }
+        check(name, counts, most, &mut over);
+    }
+    assert!(over.is_empty(), "write plain English:\n{}", over.join("\n"));
+}
+
+#[test]
+fn documents_are_plain_english() {
+    let mut over = Vec::new();
+    for path in files(&root(), "md") {
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        let most = SHAPES_IN_DOCUMENTS.iter().find(|(document, _)| name == *document);
+        check(&name, shapes(&read(&path)), most.map_or([0; 4], |(_, most)| *most), &mut over);
+    }
+    assert!(over.is_empty(), "write plain English:\n{}", over.join("\n"));
+}
+
 #[test]
 fn scripts_name_the_actor() {
     for path in files(&root().join("lock-core/src"), "lua") {
@@ -155,6 +275,20 @@ fn documents_name_the_actor() {
 #[test]
 fn the_readme_is_short() {
     assert!(read(&root().join("README.md")).lines().count() <= README_LINES);
+}
+
+#[test]
+fn shapes_are_counted() {
+    for (text, expected) in [
+        ("What is left.", [1, 0, 0, 0]),
+        ("Shows what waits, instead of what\nholds.", [1, 0, 0, 0]),
+        ("It stands still; a standing order stood. Understand it.", [0, 3, 0, 0]),
+        ("takes so many permits for so long; as many", [0, 0, 2, 0]),
+        ("a key of its own, a lock of ours, its own key, one's own", [0, 0, 0, 3]),
+    ] {
+        assert_eq!(shapes(text), expected, "{text}");
+    }
+    assert_eq!(comments("//! a\nlet b = 1;\n  /// c\n"), " a\n c");
 }
 
 #[test]

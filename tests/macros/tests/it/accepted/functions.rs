@@ -66,7 +66,7 @@ impl Shelf for Stock {
     }
 }
 
-/// The client is a part of what the body takes.
+/// The client is a part of a value that the body moves.
 #[distributed_lock(key = "shop:{stock.shop}", client = stock.locks)]
 async fn body_takes_the_client(stock: Stock) -> Result<Stock, LockError> {
     Ok(stock)

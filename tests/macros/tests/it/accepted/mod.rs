@@ -1,4 +1,4 @@
-//! What the attribute accepts. That this program compiles is the test; the test functions use the
+//! Uses that the attribute accepts. That this program compiles is the test; the test functions use the
 //! items, as a service would.
 
 mod client_from_state;
