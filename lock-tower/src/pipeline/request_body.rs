@@ -23,7 +23,6 @@ mod with_axum {
     use http::{HeaderMap, Request, request::Parts};
     use http_body::Body as _;
     use http_body_util::{BodyExt, Full, LengthLimitError};
-    use lock_core::Mode;
     use lock_policy::{Enforce, Outcome, RequestBody};
     use tokio::time::{Instant, timeout_at};
 
@@ -37,12 +36,12 @@ mod with_axum {
 
     const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// Whether the body is to be read before the lock: of a request that will hold a write lock, unless its
-    /// policy leaves it to the handler. Other types of body than Axum's cannot be made again from what was
-    /// read, and are left to the handler. The end of an empty body is known without waiting.
+    /// Whether the body is to be read before the lock: of each request that has one, unless its policy
+    /// leaves it to the handler. A reader's too, because a read lock excludes writers for as long as the
+    /// client takes to send it. Other types of body than Axum's cannot be made again from what was read,
+    /// and are left to the handler. The end of an empty body is known without waiting.
     pub(crate) fn is_awaited<B: 'static>(pending: &PendingLocks, body: &B) -> bool {
         pending.policy.bodies.is_some()
-            && pending.mode == Mode::Write
             && (body as &dyn Any).downcast_ref::<Body>().is_some_and(|body| !body.is_end_stream())
             && !pending.keys.is_empty()
             && pending.policy.settings.body.unwrap_or_default() == RequestBody::Read

@@ -144,7 +144,7 @@ impl RouteLock {
             Outcome::KeyMissing => may_lack_its_key,
             Outcome::OverLimit => self.limit.is_some(),
             Outcome::BodyTooLarge | Outcome::BodyTimeout => {
-                mode == Mode::Write && settings.body != Some(RequestBody::Stream)
+                settings.body != Some(RequestBody::Stream)
             }
             // What the client sets is not known here.
             Outcome::Deadlock => settings.refuse_deadlock == Some(true),

@@ -227,7 +227,7 @@ impl RequestLockLayer {
         self.settings(|settings| settings.max_hold = Some(max_hold))
     }
 
-    /// Sets when the body of a request that writes is read. Default: [`RequestBody::Read`], before the
+    /// Sets when the body of a request is read. Default: [`RequestBody::Read`], before the
     /// lock is acquired: at most as many bytes as the route's `DefaultBodyLimit` allows (413
     /// `lock-body-too-large`), within [`body_timeout`](Self::body_timeout) (408), and for this layer 64
     /// MiB of all requests that wait (503 `lock-overloaded`). Only bodies of Axum's type are read; others

@@ -102,7 +102,7 @@
 //!
 //! # When the lock is taken and released
 //!
-//! The body of a request that writes is read before the lock is acquired, so that a client which uploads
+//! The body of a request is read before the lock is acquired, so that a client which uploads
 //! slowly does not hold it ([`RequestLockLayer::body`]). That takes a body of Axum's type: around another
 //! service, or with [`RequestBody::Stream`](crate::settings::RequestBody::Stream), the handler reads it under the
 //! lock; then set a [`max_hold`](RequestLockLayer::max_hold). The attribute acquires the lock after the

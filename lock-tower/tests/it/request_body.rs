@@ -1,4 +1,4 @@
-//! The body of a request that writes is read before its lock is acquired.
+//! The body of a request is read before its lock is acquired.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -6,7 +6,7 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::DefaultBodyLimit,
-    routing::put,
+    routing::{any, put},
 };
 use futures_util::{StreamExt, stream};
 use http::{Request, Response};
@@ -14,7 +14,12 @@ use http_body_util::BodyExt;
 use lock_tower::{Enforce, LockClient, RequestDeadline, RequestLockLayer, settings::RequestBody};
 use tokio::{task::JoinSet, time::Instant};
 
-use crate::common::{Answer, logs::Logs, send};
+use crate::common::{
+    Answer,
+    logs::Logs,
+    send,
+    socket::{Client, serve},
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -173,14 +178,47 @@ async fn a_lock_that_is_off_reads_no_body() {
     }
 }
 
-/// A reader keeps only writers waiting, and its body is the handler's.
+/// A read lock excludes writers, so a reader's body comes first too.
 #[tokio::test(start_paused = true)]
-async fn the_body_of_a_reader_is_not_read() {
+async fn a_reader_that_sends_slowly_keeps_no_writer_out() {
     let locks = LockClient::in_memory();
-    let lock = RequestLockLayer::new(locks, "order:{id}")
-        .unwrap()
-        .mode(lock_tower::settings::LockMode::Read);
-    let answers = async |_: Request<Body>| Response::new(Body::from("at once"));
-    let app = Router::new().route("/orders/{id}", put(answers)).route_layer(lock);
-    assert_eq!(ask(&app, stalled("x")).await.text, "at once");
+    let length = async |body: Bytes| body.len().to_string();
+    let app = Router::new().route("/orders/{id}", any(length)).route_layer(lock(&locks));
+    for method in ["GET", "HEAD", "OPTIONS"] {
+        let begin = |body| Request::builder().method(method).uri("/orders/7").body(body).unwrap();
+        let slow = tokio::spawn({
+            let (app, request) = (app.clone(), begin(stalled("x")));
+            async move { send(&app, request).await }
+        });
+        tokio::time::sleep(SECOND).await;
+        assert_eq!(ask(&app, chunks(&[3])).await.text, "3", "{method}");
+        assert_eq!(slow.await.unwrap().status, 408, "{method}");
+    }
+    let read = |body| Request::get("/orders/7").body(body).unwrap();
+    assert_eq!(send(&app, read(chunks(&[1, 2]))).await.text, "3");
+    assert_eq!(send(&app, read(Body::empty())).await.text, "0");
+    let long = send(&app, read(chunks(&[2_097_152, 1]))).await;
+    long.assert_problem(413, "lock-body-too-large");
+}
+
+/// As it comes from a socket: only an announced body is waited for.
+#[tokio::test]
+async fn a_request_over_a_connection_has_a_body_if_it_announces_one() {
+    let locks = LockClient::in_memory();
+    let length = async |body: Bytes| body.len().to_string();
+    let lock = lock(&locks).body_timeout(SECOND);
+    let addr = serve(Router::new().route("/orders/{id}", any(length)).route_layer(lock)).await;
+    for (headers, sent, status) in [
+        ("", "", "200"),
+        ("Content-Length: 0\r\n", "", "200"),
+        ("Content-Length: 1\r\n", "x", "200"),
+        ("Content-Length: 100\r\n", "x", "408"),
+        ("Transfer-Encoding: chunked\r\n", "1\r\nx\r\n", "408"),
+        ("Transfer-Encoding: chunked\r\n", "0\r\n\r\n", "200"),
+    ] {
+        let mut client = Client::ask_with(addr, "GET", "/orders/7", headers).await;
+        client.send(sent).await;
+        let answer = client.read_until("\r\n").await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{headers}: {answer}");
+    }
 }
