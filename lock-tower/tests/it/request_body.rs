@@ -10,9 +10,10 @@ use axum::{
 };
 use futures_util::{StreamExt, stream};
 use http::{Request, Response};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Full, Limited};
 use lock_tower::{Enforce, LockClient, RequestDeadline, RequestLockLayer, settings::RequestBody};
 use tokio::{task::JoinSet, time::Instant};
+use tower::{Layer, ServiceExt, service_fn};
 
 use crate::common::{
     Answer,
@@ -221,4 +222,29 @@ async fn a_request_over_a_connection_has_a_body_if_it_announces_one() {
         let answer = client.read_until("\r\n").await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{headers}: {answer}");
     }
+}
+
+/// Nothing else shows that a layer outside of the lock's takes its protection away.
+#[tokio::test(start_paused = true)]
+async fn a_body_of_another_type_is_left_to_the_handler_with_a_warning() {
+    let told = "a request's body is not of Axum's type";
+    let send = async |lock: RequestLockLayer, times: usize| {
+        let logs = Logs::collect();
+        let service = lock.layer(service_fn(async |request: Request<Limited<Body>>| {
+            let whole = request.into_body().collect().await.unwrap().to_bytes();
+            Ok::<_, Infallible>(Response::new(Full::new(whole)))
+        }));
+        for _ in 0..times {
+            let body = Limited::new(chunks(&[3]), 10);
+            let answer = service.clone().oneshot(Request::put("/").body(body).unwrap()).await;
+            assert_eq!(answer.unwrap().status(), 200);
+        }
+        logs.text().matches(told).count()
+    };
+    let lock = || RequestLockLayer::with_key(LockClient::in_memory(), |_| Ok("k"));
+    assert_eq!(send(lock(), 3).await, 1);
+    // What the service has chosen, or has limited, is no mistake.
+    assert_eq!(send(lock().body(RequestBody::Stream).max_hold(SECOND), 1).await, 0);
+    assert_eq!(send(lock().max_hold(SECOND), 1).await, 0);
+    assert_eq!(send(lock().enforce(Enforce::Off), 1).await, 0);
 }
