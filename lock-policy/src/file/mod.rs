@@ -104,6 +104,8 @@ impl PolicyFile {
     ///   Templates that differ in the names and types of their placeholders alone are meant to. Of
     ///   rules with different kinds of lock this is an error.
     /// - A rule for requests that write, which reads because `[defaults]` has `mode = "read"`.
+    /// - A rule for requests with `body = "stream"` or `hold_until = "body"` and without `max_hold`: a
+    ///   client that sends or reads slowly holds the lock for as long as its connection lives.
     #[must_use]
     pub fn warnings(&self) -> &[PolicyError] {
         &self.0.warnings

@@ -7,6 +7,7 @@ pub(crate) mod inherited_read;
 pub(crate) mod keys;
 mod permits_for;
 pub(crate) mod routes;
+pub(crate) mod slow_clients;
 pub(crate) mod validate;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

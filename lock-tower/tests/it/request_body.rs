@@ -11,7 +11,10 @@ use axum::{
 use futures_util::{StreamExt, stream};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full, Limited};
-use lock_tower::{Enforce, LockClient, RequestDeadline, RequestLockLayer, settings::RequestBody};
+use lock_tower::{
+    Enforce, LockClient, RequestDeadline, RequestLockLayer,
+    settings::{HoldUntil, LockMode, RequestBody},
+};
 use tokio::{task::JoinSet, time::Instant};
 use tower::{Layer, ServiceExt, service_fn};
 
@@ -146,15 +149,11 @@ async fn the_time_of_the_body_is_the_requests() {
     assert_eq!(began.elapsed(), 6 * SECOND);
 }
 
-/// One line opts out, and says so where a client could hold the lock without end.
+/// One line opts out.
 #[tokio::test(start_paused = true)]
 async fn a_streamed_upload_is_read_under_its_lock() {
-    let logs = Logs::collect();
     let locks = LockClient::in_memory();
-    let told = "bodies are streamed under this lock, which has no `max_hold`";
-    let limited = lock(&locks).body(RequestBody::Stream).max_hold(2 * SECOND);
-    let app = app(limited);
-    assert!(!logs.text().contains(told));
+    let app = app(lock(&locks).body(RequestBody::Stream).max_hold(2 * SECOND));
     let slow = tokio::spawn({
         let app = app.clone();
         async move { ask(&app, stalled("x")).await }
@@ -162,9 +161,6 @@ async fn a_streamed_upload_is_read_under_its_lock() {
     tokio::time::sleep(SECOND).await;
     ask(&app, chunks(&[3])).await.assert_problem(423, "lock-busy");
     slow.await.unwrap().assert_problem(503, "lock-lost");
-
-    let _ = crate::request_body::app(lock(&locks).body(RequestBody::Stream));
-    assert!(logs.text().contains(told), "{}", logs.text());
 }
 
 /// Without its lock a request is as if there were no layer.
@@ -247,4 +243,30 @@ async fn a_body_of_another_type_is_left_to_the_handler_with_a_warning() {
     assert_eq!(send(lock().body(RequestBody::Stream).max_hold(SECOND), 1).await, 0);
     assert_eq!(send(lock().max_hold(SECOND), 1).await, 0);
     assert_eq!(send(lock().enforce(Enforce::Off), 1).await, 0);
+}
+
+#[test]
+fn what_a_slow_client_can_hold_without_end_is_warned_of() {
+    let locks = LockClient::in_memory();
+    let warned = |lock: RequestLockLayer| {
+        let logs = Logs::collect();
+        // Twice: a layer is added to each route.
+        let _ = (app(lock.clone()), app(lock));
+        let lines = logs.lines().into_iter().filter(|line| line.contains("no `max_hold`"));
+        lines.inspect(|line| assert!(line.contains("WARN"), "{line}")).collect::<Vec<_>>()
+    };
+    let streams = lock(&locks).body(RequestBody::Stream);
+    let sends = lock(&locks).hold_until(HoldUntil::Body);
+    let reads = sends.clone().mode(LockMode::Read);
+    for (lock, told) in [
+        (streams.clone(), "bodies are streamed under this lock"),
+        (sends.clone(), "held until the response's body is sent"),
+        (reads, "held until the response's body is sent"),
+    ] {
+        let lines = warned(lock.clone());
+        assert!(lines.len() == 1 && lines[0].contains(told), "{lines:?}");
+        assert_eq!(warned(lock.max_hold(SECOND)), [""; 0]);
+    }
+    assert_eq!(warned(streams.hold_until(HoldUntil::Body)).len(), 2);
+    assert_eq!(warned(lock(&locks)), [""; 0]);
 }
