@@ -2,7 +2,8 @@
 
 use std::{future::Future, time::Duration};
 
-use lock_store::{KeyError, Kind, LockKey, Mode};
+use lock_key::MAX_PERMITS;
+use lock_store::{KeyError, Kind, LockKey, Mode, Unsupported};
 
 use super::{
     LockClient,
@@ -74,8 +75,12 @@ impl Semaphore {
     /// # Errors
     ///
     /// See [`InspectError`]. On every other store this is [`InspectError::Unsupported`]: the number is
-    /// each client's own. After [`InspectError::Unavailable`] it may have been done.
+    /// each client's own. So are more than 1,000,000 permits, which no acquisition can name. After [`InspectError::Unavailable`] it may have been done.
     pub async fn set_permits(&self, permits: u32) -> Result<i64, InspectError> {
+        if permits > MAX_PERMITS {
+            let what = format!("{permits} permits of a semaphore: it has at most {MAX_PERMITS}");
+            return Err(Unsupported::new(what).into());
+        }
         let key = self.0.key.clone()?;
         let inner = self.0.client.inner();
         inner.tasks.attach_runtime()?;

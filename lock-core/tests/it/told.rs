@@ -64,6 +64,8 @@ async fn permits_in_use_and_free_are_counted() {
     assert_eq!(printers.free_permits().await.unwrap(), 2, "a release is confirmed");
     let error = printers.set_permits(7).await.unwrap_err().to_string();
     assert!(error.contains("each client's own"), "{error}");
+    let error = printers.set_permits(1_000_001).await.unwrap_err().to_string();
+    assert!(error.contains("at most 1000000"), "{error}");
     let most = here.semaphore("s", 1_000_001).permit().try_acquire().await.unwrap_err();
     assert!(most.to_string().contains("at most 1000000"), "{most}");
     assert!(here.semaphore("s", 0).permit().try_acquire().await.is_err());
