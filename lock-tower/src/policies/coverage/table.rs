@@ -65,6 +65,10 @@ impl Policies {
     ///
     /// Rules for attributes are not compared: the attributes are unknown until they run, see
     /// [`attributes_not_seen`](Self::attributes_not_seen).
+    ///
+    /// Paths alone are compared. Whether a layer covers the route is not seen: none does of a route that
+    /// is added after [`route_layer`](axum::Router::route_layer). `testing::rules_of` (feature `testing`)
+    /// sends a request, and shows which rules it meets.
     pub fn check_routes(&self, routes: impl IntoIterator<Item = Route>) -> RouteTable {
         let routes: Vec<Route> = routes.into_iter().collect();
         let table = table(&self.current(), &routes);
