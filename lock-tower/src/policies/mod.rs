@@ -272,7 +272,7 @@ impl Policies {
     fn compare_with_routes(&self, before: &Version) {
         let (current, seen) = (self.current(), self.0.seen.all());
         for route in &seen {
-            near_misses::log_ends(&current, route);
+            near_misses::log(&current, route);
         }
         let unmatched = near_misses::without_a_route(before, &current, &seen);
         if !unmatched.is_empty() {

@@ -58,7 +58,7 @@ where
         if let Some(route) = parts.extensions.get::<MatchedPath>()
             && self.policies.0.seen.add(route.as_str())
         {
-            near_misses::log_ends(&version, route.as_str());
+            near_misses::log(&version, route.as_str());
         }
         let time = version.limit_time(&mut parts);
         let mut context = RequestContext::join(&client, &parts);

@@ -241,6 +241,50 @@ async fn a_rule_with_the_end_of_a_nested_route_is_an_error_in_the_log() {
     }
 }
 
+/// A rule that locks nothing, for a name, a slash or a letter.
+#[tokio::test]
+async fn a_rule_with_another_spelling_of_the_route_is_an_error_in_the_log() {
+    for (path, asked) in [
+        ("/orders/{order_id}", "/orders/7"),
+        ("/orders/{id}/", "/orders/7/"),
+        ("/Orders/{id}", "/Orders/7"),
+    ] {
+        let logs = Logs::collect();
+        let policies = policies(LockClient::in_memory(), &[ORDER]);
+        let app = Router::new().route(path, put(handler)).route_layer(policies.layer());
+        for _ in 0..3 {
+            assert_eq!(rules_of(&app, asked).await, [None]);
+        }
+        let told = "requests of this route run without the lock of this rule";
+        let lines: Vec<_> = logs.lines().into_iter().filter(|line| line.contains(told)).collect();
+        assert_eq!(lines.len(), 1, "{}", logs.text());
+        assert!(lines[0].contains("ERROR") && lines[0].contains("policy=order"), "{lines:?}");
+        assert!(lines[0].contains(&format!("did you mean \"{path}\"?")), "{lines:?}");
+        let table = policies.check_routes(routes(&app));
+        let without: Vec<_> = table.without_route().collect();
+        assert_eq!(without, [format!("`order` for /orders/{{id}}: did you mean {path}?")]);
+    }
+}
+
+/// A route that a rule has as its path is another one on purpose.
+#[tokio::test]
+async fn routes_that_a_rule_names_are_no_near_misses() {
+    let logs = Logs::collect();
+    let rules =
+        [ORDER, ("slash", "path = \"/orders/{id}/\""), ("api", "path = \"/api/orders/{id}\"")];
+    let policies = policies(LockClient::in_memory(), &rules);
+    let app = Router::new()
+        .route("/orders/{id}", put(handler))
+        .route("/orders/{id}/", put(handler))
+        .route("/api/orders/{id}", put(handler))
+        .route("/orders", put(handler))
+        .route_layer(policies.layer());
+    for path in ["/orders/7", "/orders/7/", "/api/orders/7", "/orders"] {
+        rules_of(&app, path).await;
+    }
+    assert!(!logs.text().contains("ERROR"), "{}", logs.text());
+}
+
 #[tokio::test]
 async fn the_test_kit_shows_which_rules_a_request_meets() {
     let locks = LockClient::in_memory();

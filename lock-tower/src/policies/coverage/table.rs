@@ -181,20 +181,18 @@ impl RouteRule {
     fn suggestion(&self, routes: &[Route]) -> String {
         let name = &*self.lock.policy.name;
         let Some(path) = &self.matches.path else { return format!("`{name}`") };
-        let path = path.to_string();
-        let why = match routes.iter().find(|route| shape(&route.path) == shape(&path)) {
-            Some(route) if route.path == path => "the route has other methods".to_owned(),
-            Some(route) => format!("did you mean {}?", route.path),
-            None => "the router has no such route".to_owned(),
+        let is_near =
+            |route: &&Route| path.nearly_covers(&route.path) || path.covers_end_of(&route.path);
+        let why = if routes.iter().any(|route| path.is(&route.path)) {
+            "the route has other methods".to_owned()
+        } else {
+            match routes.iter().find(is_near) {
+                Some(route) => format!("did you mean {}?", route.path),
+                None => "the router has no such route".to_owned(),
+            }
         };
         format!("`{name}` for {path}: {why}")
     }
-}
-
-/// Returns a path without the names of its parameters.
-fn shape(path: &str) -> Vec<&str> {
-    let shape = |segment: &'_ str| segment.starts_with('{') && segment.ends_with('}');
-    path.split('/').map(|segment| if shape(segment) { "{}" } else { segment }).collect()
 }
 
 impl fmt::Display for RouteTable {
