@@ -71,6 +71,12 @@ impl PathPattern {
         matches!(self.segments.last(), Some(PathSegment::Rest(_)))
     }
 
+    /// Whether it has a segment without a parameter, so that not every path of its length matches.
+    pub fn has_text(&self) -> bool {
+        let is_text = |segment: &PathSegment| matches!(segment, PathSegment::Literal(text) if !text.is_empty());
+        self.segments.iter().any(is_text)
+    }
+
     /// Whether it applies to a route in the router: the same route, or one below it.
     pub fn covers(&self, route: &str) -> bool {
         if self.is(route) {

@@ -1,8 +1,10 @@
 //! Logs rules that seem to be for a route and do not match it: its requests run without their lock.
 
+use std::sync::atomic::Ordering;
+
 use lock_policy::__private::{Matcher, PathPattern, Rule};
 
-use super::version::Version;
+use super::version::{RouteRule, Version};
 
 /// Logs the rules that seem to be meant for this route: their path is its end, as that of a router that is
 /// nested, or is spelled otherwise. A route that a rule has as its path is meant to differ from others.
@@ -29,6 +31,18 @@ pub(super) fn log(version: &Version, route: &str) {
                  slash at the end: did you mean \"{route}\"?"
             );
         }
+    }
+}
+
+/// Logs once that a request was served without the lock of this rule, whose path is the end of the request's.
+pub(super) fn log_end_of_path(rule: &RouteRule) {
+    if !rule.is_missed.swap(true, Ordering::Relaxed) {
+        tracing::warn!(
+            policy = &*rule.lock.policy.name,
+            "a request was served without the lock of this rule, whose path is only the end of the \
+             request's: if a router is nested there, a rule has the whole path. The route is not known \
+             where the layer stands"
+        );
     }
 }
 

@@ -241,6 +241,42 @@ async fn a_rule_with_the_end_of_a_nested_route_is_an_error_in_the_log() {
     }
 }
 
+/// Outside of the router that knows the route, the request's path is all there is.
+#[tokio::test]
+async fn a_rule_with_the_end_of_a_path_is_logged_where_the_route_is_unknown() {
+    let told = "whose path is only the end of the request's";
+    let under = |nested: Router, policies: &Policies| -> [Router; 3] {
+        let api = Router::new().nest("/api", nested.clone());
+        [
+            Router::new().nest_service("/api", nested).layer(policies.layer()),
+            Router::new().fallback_service(api.clone()).layer(policies.layer()),
+            Router::new().fallback_service(policies.layer().layer(api)),
+        ]
+    };
+    let any = ("any", "path = \"/{a}/{b}\"");
+    let put_order = ("order", "methods = [\"PUT\"], path = \"/orders/{id}\"");
+    for place in 0..3 {
+        let logs = Logs::collect();
+        let wrong = policies(LockClient::in_memory(), &[put_order, any]);
+        let app = &under(orders(), &wrong)[place];
+        // A path that no route has is a client's.
+        assert_eq!(call(app, "PUT", "/api/no/orders/7").await.status, 404);
+        assert!(!logs.text().contains(told), "{}", logs.text());
+        for _ in 0..3 {
+            assert_eq!(call(app, "PUT", "/api/orders/7").await.text, "done");
+        }
+        let lines: Vec<_> = logs.lines().into_iter().filter(|line| line.contains(told)).collect();
+        assert_eq!(lines.len(), 1, "{place}: {}", logs.text());
+        assert!(lines[0].contains("WARN") && lines[0].contains("policy=\"order\""), "{lines:?}");
+    }
+    let logs = Logs::collect();
+    let right = policies(LockClient::in_memory(), &[("order", "path = \"/api/{*rest}\""), any]);
+    for app in under(orders(), &right) {
+        assert_eq!(call(&app, "PUT", "/api/orders/7").await.text, "done");
+    }
+    assert!(!logs.text().contains(told), "{}", logs.text());
+}
+
 /// A rule that locks nothing, for a name, a slash or a letter.
 #[tokio::test]
 async fn a_rule_with_another_spelling_of_the_route_is_an_error_in_the_log() {
