@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{HeaderName, request::Parts};
-use lock_core::LockClient;
+use lock_core::{__private::check, LockClient};
 use lock_policy::{
     __private::RequestKey, Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnMissingKey,
     Outcome, RequestBody,
@@ -121,6 +121,21 @@ impl RouteLock {
                 "this lock is held until the response's body is sent, and has no `max_hold`: a client \
                  that reads slowly holds it for as long as its connection lives"
             );
+        }
+    }
+
+    /// Logs why every request is refused this lock, if its settings allow none.
+    pub(crate) fn log_refused(&self) {
+        let (name, kind) = (&self.policy.name, self.policy.kind);
+        // The number of permits may be each request's own.
+        if self.permits.is_some() && self.policy.settings.permits.is_none() {
+            return;
+        }
+        let options = self.policy.settings.options(name);
+        let modes = self.mode.possible(kind).iter();
+        let refused = modes.map(|mode| check(&self.client, (kind, *mode), &options));
+        if let Some(why) = refused.filter_map(Result::err).next() {
+            tracing::error!(policy = &**name, "no request can acquire this lock: {why}");
         }
     }
 

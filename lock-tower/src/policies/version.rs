@@ -127,6 +127,7 @@ impl Version {
         }
         for rule in &self.routes {
             metrics::policy_matched(&rule.lock.policy.name, 0);
+            rule.lock.log_refused();
         }
         gauge!(metrics::POLICY_VERSION).set(self.number as f64);
         gauge!(metrics::POLICY_INFO, "id" => self.file.version().to_owned()).set(1);

@@ -252,6 +252,7 @@ impl RequestLockLayer {
 
     /// Keeps the lock for at least this long from the grant, on this process' clock, although the
     /// request ends earlier: between two requests for one key there is then at least this much time.
+    /// More than `max_hold` is answered 500 `lock-misconfigured`.
     /// See [`Acquire::hold_at_least`](lock_core::Acquire::hold_at_least). Default: zero.
     pub fn hold_at_least(self, time: Duration) -> Self {
         self.settings(|settings| settings.hold_at_least = Some(time))
@@ -409,6 +410,7 @@ impl<S> Layer<S> for RequestLockLayer {
         self.begun.call_once(|| {
             metrics::begin(&policy.name, self.lock.mode.possible(policy.kind));
             self.lock.warn_of_streams();
+            self.lock.log_refused();
         });
         RequestLock::new(inner, Arc::clone(&self.lock))
     }
