@@ -47,7 +47,7 @@ pub(crate) fn parse(
     validate::names(policies, &mut diagnostics);
     let allow_change = allow_change(&file, policies, &mut diagnostics);
     validate::rules(&found, &mut diagnostics);
-    common_keys::check(&found, &mut diagnostics);
+    common_keys::check(&found, defaults, &mut diagnostics);
     for (rule, fields) in &found {
         keys::have_types(rule, fields, &mut diagnostics);
         inherited_read::check(rule, fields, defaults, &mut diagnostics);
