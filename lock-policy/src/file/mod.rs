@@ -107,6 +107,7 @@ impl PolicyFile {
     /// - A rule for requests that write, which reads because `[defaults]` has `mode = "read"`.
     /// - A rule for requests with `body = "stream"` or `hold_until = "body"` and without `max_hold`: a
     ///   client that sends or reads slowly holds the lock for as long as its connection lives.
+    /// - A rule with `enforce = "off"` or `"0%"`.
     #[must_use]
     pub fn warnings(&self) -> &[PolicyError] {
         &self.0.warnings
