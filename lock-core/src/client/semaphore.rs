@@ -62,7 +62,8 @@ impl Semaphore {
     /// ```
     ///
     /// Zero permits, or more than the semaphore has, are refused as
-    /// [`AcquireError::InvalidOptions`]. More than one is unsupported on ZooKeeper.
+    /// [`AcquireError::InvalidOptions`]. More than one is unsupported on ZooKeeper, and more than 10,000 on
+    /// Redisson's wire, where Redis keeps each by itself and answers no other client meanwhile.
     #[track_caller]
     pub fn permits(&self, permits: u32) -> Acquire<Semaphore> {
         Acquire::new(Self(SingleLock { wanted_permits: permits, ..self.0.clone() }))

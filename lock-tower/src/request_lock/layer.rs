@@ -179,7 +179,8 @@ impl RequestLockLayer {
 
     /// Limits how many requests run at the same time under one key, as [`semaphore`](Self::semaphore)
     /// does, by a number that depends on the request: such as the plan of its tenant. Requests of one
-    /// key may have different numbers: each counts all permits in use by its own.
+    /// key may have different numbers: each counts all permits in use by its own. On Redisson's wire the
+    /// first request of a key sets its number, and those of later ones have no effect.
     ///
     #[cfg_attr(feature = "axum", doc = "```")]
     #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
