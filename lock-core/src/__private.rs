@@ -109,6 +109,22 @@ pub fn acquire<K: IntoLockKey + Ord>(
     Acquire { target, scope, wait, options: options.options.clone() }
 }
 
+/// Checks these options as every acquisition does, before it sends anything.
+///
+/// # Errors
+///
+/// What each acquisition would end as.
+pub fn check(
+    client: &LockClient,
+    (kind, mode): (Kind, Mode),
+    options: &PolicyOptions,
+) -> Result<(), AcquireError> {
+    let (key, permits) = ("checked".into_lock_key(), options.permits.unwrap_or_default());
+    let wanted_permits = options.weight.unwrap_or(1);
+    let lock = SingleLock { client: client.clone(), kind, key, mode, permits, wanted_permits };
+    lock.request(options.options.clone(), None).map(drop)
+}
+
 /// Leaves an acquisition out of the check of the lock order: for code that continues while the
 /// acquisition waits, and whose order was recorded before.
 pub fn out_of_order<T>(mut acquire: Acquire<T>) -> Acquire<T> {

@@ -2,7 +2,8 @@
 
 use std::{future::Future, time::Duration};
 
-use lock_store::{KeyError, Kind, LockKey, Mode};
+use lock_key::MAX_PERMITS;
+use lock_store::{KeyError, Kind, LockKey, Mode, Unsupported};
 
 use super::{
     LockClient,
@@ -61,7 +62,8 @@ impl Semaphore {
     /// ```
     ///
     /// Zero permits, or more than the semaphore has, are refused as
-    /// [`AcquireError::InvalidOptions`]. More than one is unsupported on ZooKeeper.
+    /// [`AcquireError::InvalidOptions`]. More than one is unsupported on ZooKeeper, and more than 10,000 on
+    /// Redisson's wire, where Redis keeps each by itself and answers no other client meanwhile.
     #[track_caller]
     pub fn permits(&self, permits: u32) -> Acquire<Semaphore> {
         Acquire::new(Self(SingleLock { wanted_permits: permits, ..self.0.clone() }))
@@ -74,8 +76,12 @@ impl Semaphore {
     /// # Errors
     ///
     /// See [`InspectError`]. On every other store this is [`InspectError::Unsupported`]: the number is
-    /// each client's own. After [`InspectError::Unavailable`] it may have been done.
+    /// each client's own. So are more than 1,000,000 permits, which no acquisition can name. After [`InspectError::Unavailable`] it may have been done.
     pub async fn set_permits(&self, permits: u32) -> Result<i64, InspectError> {
+        if permits > MAX_PERMITS {
+            let what = format!("{permits} permits of a semaphore: it has at most {MAX_PERMITS}");
+            return Err(Unsupported::new(what).into());
+        }
         let key = self.0.key.clone()?;
         let inner = self.0.client.inner();
         inner.tasks.attach_runtime()?;

@@ -14,8 +14,8 @@ use lock_store::{
     self, AcquireCommand, Acquired, AcquiredAll, ClientInfo, ConvertCommand, Downgraded,
     ForcedRelease, Holder, KeyPage, Kind, LeaveCommand, LockKey, LockSnapshot, LockStore, Mode,
     ReleaseCommand, Released, RenewCommand, Renewal, StoreAdmin, StoreError, StoreFuture,
-    StoreHealth, StoreIdentity, TransferCommand, Transferred, Unavailable, Upgraded, WakeTopic,
-    WakeupReceiver, WorkRecord,
+    StoreHealth, StoreIdentity, TransferCommand, Transferred, Unavailable, Unsupported, Upgraded,
+    WakeTopic, WakeupReceiver, WorkRecord,
 };
 use redis::Value;
 use tokio::time::Instant;
@@ -32,6 +32,10 @@ use super::{
 
 /// The longest time that a shutdown takes beyond its deadline, however long the command timeout is.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
+
+/// The most permits that one acquisition takes on Redisson's wire: Redis keeps each of them by itself, and
+/// answers no other client meanwhile.
+const MOST_PERMITS_AT_ONCE: u32 = 10_000;
 
 pub(crate) struct RedisStore {
     pub(crate) dispatcher: Arc<Dispatcher>,
@@ -108,7 +112,20 @@ impl RedisStore {
         }
     }
 
+    /// Refuses an acquisition that would keep Redis from all other clients for long.
+    fn check_permits(&self, command: &AcquireCommand) -> Result<(), Unsupported> {
+        let wanted = command.wanted_permits;
+        if self.native.is_some() || wanted <= MOST_PERMITS_AT_ONCE {
+            return Ok(());
+        }
+        Err(Unsupported::new(format!(
+            "{wanted} permits in one acquisition on Redisson's wire: at most {MOST_PERMITS_AT_ONCE}, \
+             because Redis takes time for each, and answers no other client meanwhile"
+        )))
+    }
+
     async fn acquire_by_script(&self, command: AcquireCommand) -> Result<Acquired, StoreError> {
+        self.check_permits(&command)?;
         let call = self.call(self.wire.acquire(&command));
         // The script may read the clock at any moment from here on: counted from the reply, the
         // counter would be relied on for too long.
@@ -243,6 +260,7 @@ impl LockStore for RedisStore {
     fn acquire_all(&self, commands: Vec<AcquireCommand>) -> StoreFuture<'_, AcquiredAll> {
         let call = self.call(self.wire.acquire_all(&commands));
         async move {
+            commands.iter().try_for_each(|command| self.check_permits(command))?;
             let answer = self.run_acquire(&call).await?.0.acquired_all(commands.len())?;
             if let AcquiredAll::Granted(tokens) = &answer {
                 let granted = commands

@@ -3,7 +3,7 @@
 use std::{pin::pin, time::Duration};
 
 use futures_util::poll;
-use lock_core::{FencingToken, LockClient, MemoryStore, Mode, ReleaseError};
+use lock_core::{AcquireError, FencingToken, LockClient, MemoryStore, Mode, ReleaseError};
 use tokio::time::{sleep, timeout};
 
 const LEASE: Duration = Duration::from_secs(3);
@@ -64,10 +64,31 @@ async fn permits_in_use_and_free_are_counted() {
     assert_eq!(printers.free_permits().await.unwrap(), 2, "a release is confirmed");
     let error = printers.set_permits(7).await.unwrap_err().to_string();
     assert!(error.contains("each client gives the number"), "{error}");
+    let error = printers.set_permits(1_000_001).await.unwrap_err().to_string();
+    assert!(error.contains("at most 1000000"), "{error}");
     let most = here.semaphore("s", 1_000_001).permit().try_acquire().await.unwrap_err();
     assert!(most.to_string().contains("at most 1000000"), "{most}");
     assert!(here.semaphore("s", 0).permit().try_acquire().await.is_err());
     drop(other);
+}
+
+/// Nothing listens at the port: what is refused is refused before anything is sent.
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn many_permits_at_once_are_refused_on_redissons_wire() {
+    let builder = LockClient::builder().redisson();
+    let java = builder.connect_lazy("redis://127.0.0.1:1/").unwrap();
+    let all = java.semaphore("s", 100_000);
+    let one = all.permits(10_001).try_acquire().await.map(drop);
+    let other = java.semaphore("other", 1).permit();
+    let both = java.multi_lock([all.permits(10_001), other]).try_acquire().await.map(drop);
+    for refused in [one, both] {
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, AcquireError::Unsupported(_)), "{refused:?}");
+        assert!(refused.to_string().contains("at most 10000"), "{refused}");
+    }
+    let most = all.permits(10_000).try_acquire().await.unwrap_err();
+    assert!(matches!(most, AcquireError::Unavailable(_)), "{most:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -102,8 +102,12 @@ impl PolicyFile {
     ///   the handler may take them for one order. `{id:text}` says that this is meant.
     /// - Two key templates that give one key for some values, as `user-{id}` and `user-{id}-cart` do.
     ///   Templates that differ in the names and types of their placeholders alone are meant to. Of
-    ///   rules with different kinds of lock this is an error.
+    ///   rules with different kinds of lock this is an error, and so is a constant of `on_missing_key` that
+    ///   the other rule's key can be.
     /// - A rule for requests that write, which reads because `[defaults]` has `mode = "read"`.
+    /// - A rule for requests with `body = "stream"` or `hold_until = "body"` and without `max_hold`: a
+    ///   client that sends or reads slowly holds the lock for as long as its connection lives.
+    /// - A rule with `enforce = "off"` or `"0%"`.
     #[must_use]
     pub fn warnings(&self) -> &[PolicyError] {
         &self.0.warnings

@@ -9,7 +9,8 @@ use crate::{
     diagnostics::{Diagnostic, PolicyErrors, Severity, SourceFile, closest, in_order},
     read::{Environment, Fields, Read, Reader},
     rule::{
-        CheckedFile, RequestBudget, build, common_keys, inherited_read, keys, routes, validate,
+        CheckedFile, RequestBudget, build, common_keys, inherited_read, keys, not_enforced, routes,
+        slow_clients, validate,
     },
     schema::Table,
 };
@@ -46,10 +47,12 @@ pub(crate) fn parse(
     validate::names(policies, &mut diagnostics);
     let allow_change = allow_change(&file, policies, &mut diagnostics);
     validate::rules(&found, &mut diagnostics);
-    common_keys::check(&found, &mut diagnostics);
+    common_keys::check(&found, defaults, &mut diagnostics);
     for (rule, fields) in &found {
         keys::have_types(rule, fields, &mut diagnostics);
         inherited_read::check(rule, fields, defaults, &mut diagnostics);
+        slow_clients::check(rule, fields, defaults, &mut diagnostics);
+        not_enforced::check(rule, fields, defaults, &mut diagnostics);
     }
     let (errors, warnings): (Vec<_>, Vec<_>) =
         diagnostics.into_iter().partition(|diagnostic| diagnostic.severity == Severity::Error);

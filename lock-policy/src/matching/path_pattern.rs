@@ -71,9 +71,15 @@ impl PathPattern {
         matches!(self.segments.last(), Some(PathSegment::Rest(_)))
     }
 
+    /// Whether it has a segment without a parameter, so that not every path of its length matches.
+    pub fn has_text(&self) -> bool {
+        let is_text = |segment: &PathSegment| matches!(segment, PathSegment::Literal(text) if !text.is_empty());
+        self.segments.iter().any(is_text)
+    }
+
     /// Whether it applies to a route in the router: the same route, or one below it.
     pub fn covers(&self, route: &str) -> bool {
-        if self.source == route {
+        if self.is(route) {
             return true;
         }
         let Some(PathSegment::Rest(name)) = self.segments.last() else {
@@ -83,10 +89,38 @@ impl PathPattern {
         route.strip_prefix(above).is_some_and(|below| !below.is_empty())
     }
 
+    /// Whether a route is written just so.
+    pub fn is(&self, route: &str) -> bool {
+        self.source == route
+    }
+
     /// Whether it applies to the end of a route, in whole segments, and not to the route.
     pub fn covers_end_of(&self, route: &str) -> bool {
         let mut ends = route.match_indices('/').skip(1).map(|(at, _)| &route[at..]);
         !self.covers(route) && ends.any(|end| end != "/" && self.covers(end))
+    }
+
+    /// Whether it seems meant for a route that it does not apply to: they differ only in the names of
+    /// parameters, in upper and lower case, or by a slash at the end.
+    pub fn nearly_covers(&self, route: &str) -> bool {
+        let Ok(route) = Self::parse(route) else { return false };
+        let mut theirs = route.without_slash().iter();
+        let is_alike = self.without_slash().iter().all(|ours| match (ours, theirs.next()) {
+            (PathSegment::Literal(one), Some(PathSegment::Literal(other)))
+            | (PathSegment::Parameter(one, _), Some(PathSegment::Parameter(other, _))) => {
+                one.eq_ignore_ascii_case(other)
+            }
+            (PathSegment::Rest(_), Some(_)) => true,
+            _ => false,
+        });
+        is_alike && (self.has_rest() || theirs.next().is_none()) && !self.covers(&route.source)
+    }
+
+    fn without_slash(&self) -> &[PathSegment] {
+        match self.segments.as_slice() {
+            [segments @ .., PathSegment::Literal(last)] if last.is_empty() => segments,
+            segments => segments,
+        }
     }
 
     /// Returns a number for each segment, from the left: the less, the more specific. Of two
@@ -180,6 +214,32 @@ mod tests {
             ("/", "/api", false),
         ] {
             assert_eq!(pattern(rule).covers_end_of(route), is_end, "{rule} {route}");
+        }
+    }
+
+    #[test]
+    fn a_route_that_is_nearly_the_rules_is_told_from_another() {
+        for (rule, route, is_near) in [
+            ("/orders/{id}", "/orders/{order_id}", true),
+            ("/orders/{id}", "/orders/{id}/", true),
+            ("/orders/{id}/", "/orders/{id}", true),
+            ("/orders/{id}", "/Orders/{ID}/", true),
+            ("/v{major}/x", "/V{minor}/x", true),
+            ("/a/{id}/{*rest}", "/a/{order}/lines/{line}", true),
+            ("/A/{*rest}", "/a/{*path}", true),
+            ("/orders/{id}", "/orders/{id}", false),
+            ("/orders/{*rest}", "/orders/{id}", false),
+            ("/orders/{*rest}", "/orders/", false),
+            ("/orders/{id}", "/orders/latest", false),
+            ("/orders/{id}", "/orders/{*rest}", false),
+            ("/orders/{id}", "/orders/{id}/lines", false),
+            ("/orders/{id}/lines", "/orders/{id}", false),
+            ("/v{major}", "/w{major}", false),
+            ("/{{a}}", "/{a}", false),
+            ("/orders", "/order", false),
+            ("/", "/", false),
+        ] {
+            assert_eq!(pattern(rule).nearly_covers(route), is_near, "{rule} {route}");
         }
     }
 

@@ -3,26 +3,40 @@
 //! `user-{id}` and `user-{id}-cart` do: a client that names its user `7-cart` locks the cart of
 //! user 7.
 
+use std::borrow::Cow;
+
 use lock_key::{Segment, Template};
 
-use super::{Rule, keys::templates};
+use super::{
+    Rule,
+    effective_fields::EffectiveFields,
+    keys::{constant, templates},
+};
 use crate::{
     diagnostics::Diagnostic,
     read::{Fields, Text},
 };
 
-/// A key template of the file.
+/// A key of the file: a template, or what requests without a value share.
 struct RuleKey<'f> {
     rule: &'f Rule,
-    template: &'f Template,
+    template: Cow<'f, Template>,
     text: &'f Text,
+    is_constant: bool,
 }
 
-pub(crate) fn check(rules: &[(Rule, &Fields)], diagnostics: &mut Vec<Diagnostic>) {
+pub(crate) fn check(
+    rules: &[(Rule, &Fields)],
+    defaults: Option<&Fields>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let mut earlier: Vec<RuleKey<'_>> = Vec::new();
     for (rule, fields) in rules {
-        for (template, text) in templates(rule, fields) {
-            let this = RuleKey { rule, template, text };
+        let effective = EffectiveFields { rule: fields, defaults, of_attribute: false };
+        let keys = templates(rule, fields).map(|(key, text)| (Cow::Borrowed(key), text, false));
+        let constant = constant(rule, &effective).map(|(key, text)| (Cow::Owned(key), text, true));
+        for (template, text, is_constant) in keys.chain(constant) {
+            let this = RuleKey { rule, template, text, is_constant };
             diagnostics.extend(earlier.iter().filter_map(|other| common(other, &this)));
             earlier.push(this);
         }
@@ -31,10 +45,14 @@ pub(crate) fn check(rules: &[(Rule, &Fields)], diagnostics: &mut Vec<Diagnostic>
 
 fn common(earlier: &RuleKey<'_>, this: &RuleKey<'_>) -> Option<Diagnostic> {
     let [kind, other] = [this, earlier].map(|key| key.rule.kind.unwrap_or_default());
-    if kind == other && have_one_shape(earlier.template, this.template) {
+    // A constant may be meant to be a key of the template.
+    let is_meant = this.is_constant
+        || earlier.is_constant
+        || have_one_shape(&earlier.template, &this.template);
+    if kind == other && is_meant {
         return None;
     }
-    let key = earlier.template.common_key(this.template)?;
+    let key = earlier.template.common_key(&this.template)?;
     let (key, name) = (key.escape_debug(), &earlier.rule.name);
     let span = this.text.span.clone();
     let diagnostic = if kind == other {

@@ -2,12 +2,13 @@
 
 use lock_key::{Placeholder, Template};
 
-use super::Rule;
+use super::{Rule, effective_fields::EffectiveFields};
 use crate::{
     diagnostics::{Diagnostic, closest},
     key::{KeyTemplate, KeyTemplates, SOURCES, Source, Untyped, is_untyped},
     matching::RouteMatch,
     read::{Fields, Text},
+    settings::{OnMissingKey, Outcome},
 };
 
 /// Returns the templates of a rule for `route`; `None` if they have an error.
@@ -68,6 +69,26 @@ pub(super) fn templates<'f>(
         .map_or_else(|| fields.texts("keys").unwrap_or_default(), std::slice::from_ref);
     let templates = rule.keys.iter().flat_map(|templates| templates.iter());
     templates.map(KeyTemplate::template).zip(texts)
+}
+
+/// Returns the key that requests without a value of the rule's key share, as a template with its text in the
+/// file; `None` if there is none, or no request may lack a value.
+pub(super) fn constant<'f>(
+    rule: &Rule,
+    effective: &EffectiveFields<'f>,
+) -> Option<(Template, &'f Text)> {
+    let OnMissingKey::Constant(key) = &rule.on_missing_key else { return None };
+    let may_lack = |placeholder: &Placeholder| {
+        placeholder.default.is_none()
+            && Source::of(placeholder)
+                .is_some_and(|source| source.missing().outcome() == Outcome::KeyMissing)
+    };
+    if !rule.keys.as_ref()?.iter().any(|key| key.template().placeholders().any(may_lack)) {
+        return None;
+    }
+    let text = effective.get("on_missing_key")?.table()?.text("constant")?;
+    let key = key.as_str().replace('{', "{{").replace('}', "}}");
+    Some((Template::parse(&key).ok()?, text))
 }
 
 /// Warns of path parameters whose spelling decides which lock they name.

@@ -5,8 +5,10 @@ pub(crate) mod common_keys;
 mod effective_fields;
 pub(crate) mod inherited_read;
 pub(crate) mod keys;
+pub(crate) mod not_enforced;
 mod permits_for;
 pub(crate) mod routes;
+pub(crate) mod slow_clients;
 pub(crate) mod validate;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

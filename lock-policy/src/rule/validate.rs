@@ -31,6 +31,7 @@ pub(crate) fn rule(
     reads_what_has_readers(&effective, diagnostics);
     has_permits_if_a_semaphore(&effective, fields, diagnostics);
     hold_is_not_beyond_the_lease(&effective, diagnostics);
+    hold_ends_before_max_hold(&effective, diagnostics);
 }
 
 fn waits_within_the_deadline(
@@ -154,6 +155,21 @@ fn hold_is_not_beyond_the_lease(
             Diagnostic::new(max_hold.span.clone(), "this `max_hold` can never be reached")
                 .related(lease.span.clone(), "without renewal the lock is lost at the lease's end")
                 .help("renew the lease, or leave `max_hold` out".to_owned()),
+        );
+    }
+}
+
+/// Every acquisition with such a pair would be refused.
+fn hold_ends_before_max_hold(effective: &EffectiveFields<'_>, diagnostics: &mut Vec<Diagnostic>) {
+    let (Some(least), Some(most)) = (effective.get("hold_at_least"), effective.get("max_hold"))
+    else {
+        return;
+    };
+    if least.duration() > most.duration() {
+        diagnostics.push(
+            Diagnostic::new(least.span.clone(), "this `hold_at_least` is longer than `max_hold`")
+                .related(most.span.clone(), "the longest hold")
+                .help("hold the lock for at most as long as `max_hold`".to_owned()),
         );
     }
 }

@@ -243,8 +243,8 @@ pub(crate) const POLICY: &[Field] = &[
             "body",
             ValueType::Word(&["read", "stream"]),
             "read",
-            "When the body of a request that writes is read: before the lock is acquired, or by the \
-             handler under the lock, for long uploads.",
+            "When the body of a request is read: before the lock is acquired, or by the handler under \
+             the lock, for long uploads.",
         ),
         EXTRACTED,
     ),

@@ -15,7 +15,7 @@ pub enum HoldUntil {
     Body,
 }
 
-/// When the body of a request that writes is read.
+/// When the body of a request is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum RequestBody {

@@ -48,7 +48,7 @@ pub struct LockSettings {
     pub max_shared_readers: Option<u32>,
     /// When the lock is released.
     pub hold_until: Option<HoldUntil>,
-    /// When the body of a request that writes is read.
+    /// When the body of a request is read.
     pub body: Option<RequestBody>,
     /// How long a body that is read before the lock may take.
     pub body_timeout: Option<Duration>,

@@ -35,7 +35,6 @@ pub(crate) struct Policy {
     pub(crate) holds: Arc<HoldTimes>,
     pub(crate) options: MadeOnce<PolicyOptions>,
     /// The bodies that requests wait with; `None` where extractors have read them.
-    #[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "only Axum's bodies are read"))]
     pub(crate) bodies: Option<WaitingBodies>,
 }
 

@@ -14,6 +14,10 @@ use super::{
 };
 use crate::telemetry::milliseconds;
 
+/// The text for a client whose request's own time is over, however few others wait.
+const TOO_LATE: &str = "The time that this request has is over, or leaves none to carry it out. Nothing was \
+                        done; you can repeat this request with more time.";
+
 /// The answer: a problem document (RFC 9457), or to a gRPC request a status.
 pub(super) fn respond(rejection: &Rejection, retry_after: Option<Duration>) -> Response<Bytes> {
     #[cfg(feature = "tonic")]
@@ -27,7 +31,8 @@ pub(super) fn respond(rejection: &Rejection, retry_after: Option<Duration>) -> R
 pub(super) fn detail(rejection: &Rejection) -> String {
     let row = row(rejection.outcome);
     let custom = rejection.lock.as_ref().and_then(|lock| lock.answer.as_ref());
-    let detail = custom.and_then(|custom| custom.detail.as_deref()).unwrap_or(row.detail);
+    let ours = if rejection.is_late { TOO_LATE } else { row.detail };
+    let detail = custom.and_then(|custom| custom.detail.as_deref()).unwrap_or(ours);
     match &rejection.reason {
         Some(reason) if row.shows_reason => format!("{}: {reason}. {detail}", row.title),
         _ => detail.to_owned(),

@@ -22,6 +22,8 @@ pub(crate) struct Rejection {
     /// key or a value from it, which may be personal data.
     pub(crate) reason: Option<Cow<'static, str>>,
     pub(crate) waited: Duration,
+    /// Whether the request's own time is over, and not the others' number the reason.
+    pub(crate) is_late: bool,
     /// Whether the lock had been granted, and was counted as granted.
     pub(crate) granted: bool,
     pub(crate) released_in: Duration,
@@ -46,6 +48,7 @@ impl Rejection {
             lock: None,
             reason: None,
             waited: Duration::ZERO,
+            is_late: false,
             granted: false,
             released_in: when_released(None, Duration::ZERO, None),
         }
@@ -123,9 +126,9 @@ impl Rejection {
     }
 
     pub(crate) fn too_late(caller: &Arc<Caller>) -> Self {
-        let why = "the request's deadline leaves no time to wait and work: it is nearer than the \
-                   policy's `reserve`";
-        Self::new(Outcome::Overloaded, caller).because(why)
+        let why = "the request's own deadline leaves no time to wait and work: it is over, or nearer \
+                   than the policy's `reserve`";
+        Self { is_late: true, ..Self::new(Outcome::Overloaded, caller).because(why) }
     }
 
     pub(crate) fn after(self, waited: Duration) -> Self {

@@ -58,7 +58,7 @@ pub(super) fn row(outcome: Outcome) -> Row {
             ..REFUSED
         },
         Outcome::Overloaded => Row {
-            title: "Too many requests wait for this resource",
+            title: "Request would come too late",
             detail: "This request would have to wait too long behind others for this resource. \
                          Nothing was done; you can repeat this request later.",
             retry: Retry::After(Duration::from_millis(1_500)),

@@ -4,6 +4,9 @@
 //! then nothing, and every other request of that key is refused for as long as the connection lives. So
 //! the body comes first, within a bound of bytes, of time, and of all bodies that wait.
 
+use lock_policy::{Enforce, RequestBody};
+
+use super::pending_locks::PendingLocks;
 use crate::{lock_settings::waiting_bodies::WaitingBody, outcome::rejection::Rejection};
 
 /// A body, and what it takes of the bodies that wait; or why the request is refused.
@@ -14,6 +17,29 @@ pub(crate) use with_axum::{is_awaited, read_first};
 #[cfg(not(feature = "axum"))]
 pub(crate) use without_axum::{is_awaited, read_first};
 
+/// Whether the policy has a body, if it can be read, read before the lock. The kill switch leaves a
+/// request as it is.
+fn comes_first(pending: &PendingLocks) -> bool {
+    pending.policy.bodies.is_some()
+        && !pending.keys.is_empty()
+        && pending.policy.settings.body.unwrap_or_default() == RequestBody::Read
+        && !matches!(pending.enforce, Enforce::Off | Enforce::Shadow)
+}
+
+/// Logs once per policy that its requests' bodies cannot be read before the lock.
+fn warn_of_another_type(pending: &PendingLocks) {
+    let Some(bodies) = &pending.policy.bodies else { return };
+    if comes_first(pending) && pending.policy.settings.max_hold.is_none() && bodies.is_first_left()
+    {
+        tracing::warn!(
+            policy = &*pending.policy.name,
+            "where this lock's layer stands, a request's body is not of Axum's type, and so is read \
+             under the lock: a client that sends slowly holds the lock for as long as its connection \
+             lives. Put layers that change the body's type inside of this one, or set a `max_hold`"
+        );
+    }
+}
+
 #[cfg(feature = "axum")]
 mod with_axum {
     use std::{any::Any, error::Error, time::Duration};
@@ -23,11 +49,10 @@ mod with_axum {
     use http::{HeaderMap, Request, request::Parts};
     use http_body::Body as _;
     use http_body_util::{BodyExt, Full, LengthLimitError};
-    use lock_core::Mode;
-    use lock_policy::{Enforce, Outcome, RequestBody};
+    use lock_policy::Outcome;
     use tokio::time::{Instant, timeout_at};
 
-    use super::ReadBody;
+    use super::{ReadBody, comes_first, warn_of_another_type};
     use crate::{
         lock_settings::waiting_bodies::{MOST_WAITING, WaitingBody},
         outcome::rejection::Rejection,
@@ -37,16 +62,18 @@ mod with_axum {
 
     const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// Whether the body is to be read before the lock: of a request that will hold a write lock, unless its
-    /// policy leaves it to the handler. Only Axum's body can be rebuilt after it was read: other
-    /// types are left to the handler. The end of an empty body is known without waiting.
+    /// Whether the body is to be read before the lock: of each request that has one, unless its policy
+    /// leaves it to the handler. A reader's too, because a read lock excludes writers for as long as the
+    /// client takes to send it. Other types of body than Axum's cannot be made again from what was read,
+    /// and are left to the handler. The end of an empty body is known without waiting.
     pub(crate) fn is_awaited<B: 'static>(pending: &PendingLocks, body: &B) -> bool {
-        pending.policy.bodies.is_some()
-            && pending.mode == Mode::Write
-            && (body as &dyn Any).downcast_ref::<Body>().is_some_and(|body| !body.is_end_stream())
-            && !pending.keys.is_empty()
-            && pending.policy.settings.body.unwrap_or_default() == RequestBody::Read
-            && is_enforced(pending)
+        match (body as &dyn Any).downcast_ref::<Body>() {
+            Some(body) => !body.is_end_stream() && comes_first(pending),
+            None => {
+                warn_of_another_type(pending);
+                false
+            }
+        }
     }
 
     /// Reads it.
@@ -68,11 +95,6 @@ mod with_axum {
             (whole, waiting)
         });
         (parts, read)
-    }
-
-    /// Whether the lock may count for this request: the kill switch leaves a request as it is.
-    fn is_enforced(pending: &PendingLocks) -> bool {
-        !matches!(pending.enforce, Enforce::Off | Enforce::Shadow)
     }
 
     async fn all_of(
@@ -164,11 +186,12 @@ mod with_axum {
 mod without_axum {
     use http::request::Parts;
 
-    use super::ReadBody;
+    use super::{ReadBody, warn_of_another_type};
     use crate::{pipeline::pending_locks::PendingLocks, request::context::RequestContext};
 
-    /// Leaves every body to the handler: only Axum's can be rebuilt after it was read.
-    pub(crate) fn is_awaited<B: 'static>(_pending: &PendingLocks, _body: &B) -> bool {
+    /// Leaves every body to the handler: only Axum's can be made again from what was read.
+    pub(crate) fn is_awaited<B: 'static>(pending: &PendingLocks, _body: &B) -> bool {
+        warn_of_another_type(pending);
         false
     }
 

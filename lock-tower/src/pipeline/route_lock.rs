@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use http::{HeaderName, request::Parts};
-use lock_core::{LockClient, Mode};
+use lock_core::{__private::check, LockClient};
 use lock_policy::{
-    __private::RequestKey, Enforce, KeyRejection, KeyValues, LockMode, OnMissingKey, Outcome,
-    RequestBody,
+    __private::RequestKey, Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnMissingKey,
+    Outcome, RequestBody,
 };
 
 #[cfg(feature = "utoipa")]
@@ -102,16 +102,40 @@ impl RouteLock {
         })
     }
 
-    /// Logs that a slow client can hold the lock without end.
+    /// Logs that a slow client can hold the lock without end: a read lock too, which excludes writers.
     pub(crate) fn warn_of_streams(&self) {
         let settings = &self.policy.settings;
-        let writes = self.mode.possible(self.policy.kind).contains(&Mode::Write);
-        if writes && settings.body == Some(RequestBody::Stream) && settings.max_hold.is_none() {
+        if settings.max_hold.is_some() {
+            return;
+        }
+        if settings.body == Some(RequestBody::Stream) {
             tracing::warn!(
                 policy = &*self.policy.name,
                 "bodies are streamed under this lock, which has no `max_hold`: a client that sends \
                  slowly holds it for as long as its connection lives"
             );
+        }
+        if settings.hold_until == Some(HoldUntil::Body) {
+            tracing::warn!(
+                policy = &*self.policy.name,
+                "this lock is held until the response's body is sent, and has no `max_hold`: a client \
+                 that reads slowly holds it for as long as its connection lives"
+            );
+        }
+    }
+
+    /// Logs why every request is refused this lock, if its settings allow none.
+    pub(crate) fn log_refused(&self) {
+        let (name, kind) = (&self.policy.name, self.policy.kind);
+        // The number of permits may be each request's own.
+        if self.permits.is_some() && self.policy.settings.permits.is_none() {
+            return;
+        }
+        let options = self.policy.settings.options(name);
+        let modes = self.mode.possible(kind).iter();
+        let refused = modes.map(|mode| check(&self.client, (kind, *mode), &options));
+        if let Some(why) = refused.filter_map(Result::err).next() {
+            tracing::error!(policy = &**name, "no request can acquire this lock: {why}");
         }
     }
 
@@ -144,7 +168,7 @@ impl RouteLock {
             Outcome::KeyMissing => may_lack_its_key,
             Outcome::OverLimit => self.limit.is_some(),
             Outcome::BodyTooLarge | Outcome::BodyTimeout => {
-                mode == Mode::Write && settings.body != Some(RequestBody::Stream)
+                settings.body != Some(RequestBody::Stream)
             }
             // The client's setting is not known here.
             Outcome::Deadlock => settings.refuse_deadlock == Some(true),

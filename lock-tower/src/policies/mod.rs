@@ -97,7 +97,10 @@ use lock_core::{
     __private::{Mutex, RwLock},
     LockClient,
 };
-use lock_policy::{__private::kill_switch, KeyValues, PolicyErrors, PolicyFile};
+use lock_policy::{
+    __private::{Rule, kill_switch},
+    Enforce, KeyValues, PolicyErrors, PolicyFile,
+};
 
 use crate::{
     lock_settings::attribute_rules::AttributeRules,
@@ -272,7 +275,7 @@ impl Policies {
     fn compare_with_routes(&self, before: &Version) {
         let (current, seen) = (self.current(), self.0.seen.all());
         for route in &seen {
-            near_misses::log_ends(&current, route);
+            near_misses::log(&current, route);
         }
         let unmatched = near_misses::without_a_route(before, &current, &seen);
         if !unmatched.is_empty() {
@@ -292,14 +295,32 @@ impl Policies {
         for warning in self.current().file.warnings() {
             tracing::warn!("{warning}");
         }
-        let rules = self.current().file.rules().len();
-        tracing::info!(version = version.number, id = %version.id, rules, "policies in force");
+        let current = self.current();
+        let rules = current.file.rules();
+        let idle: Vec<_> = rules.iter().filter_map(not_enforced).collect();
+        let names = (!idle.is_empty()).then(|| idle.join(", "));
+        tracing::info!(
+            version = version.number,
+            id = %version.id,
+            rules = rules.len(),
+            not_enforced = idle.len(),
+            not_enforced_names = names.as_deref(),
+            "policies in force"
+        );
         version
     }
 
     fn current(&self) -> Arc<Version> {
         Arc::clone(&self.0.current.read())
     }
+}
+
+/// Returns a rule that is enforced for no request at this moment, with the reason.
+fn not_enforced(rule: &Rule) -> Option<String> {
+    let configured = rule.settings.enforce.unwrap_or_default();
+    let enforce = kill_switch::in_force(&rule.name, configured);
+    let is_idle = matches!(enforce, Enforce::Off | Enforce::Shadow | Enforce::Percent(0));
+    is_idle.then(|| format!("{} ({enforce})", rule.name))
 }
 
 impl fmt::Debug for Policies {

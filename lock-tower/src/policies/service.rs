@@ -6,7 +6,7 @@ use std::{
 
 use axum::extract::MatchedPath;
 use bytes::Bytes;
-use http::{Request, Response, request::Parts};
+use http::{Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 use lock_policy::KeyRejection;
 use tower_service::Service;
@@ -58,7 +58,7 @@ where
         if let Some(route) = parts.extensions.get::<MatchedPath>()
             && self.policies.0.seen.add(route.as_str())
         {
-            near_misses::log_ends(&version, route.as_str());
+            near_misses::log(&version, route.as_str());
         }
         let time = version.limit_time(&mut parts);
         let mut context = RequestContext::join(&client, &parts);
@@ -90,9 +90,13 @@ where
     #[cfg(feature = "testing")]
     super::rules_found::note(&parts, found.as_ref().map(|found| &*found.lock.policy.name));
     let Some(found) = found else {
+        let missed = version.with_the_end_of(&parts);
         parts.extensions.insert(context.clone());
         let request = Request::from_parts(parts, body);
         let answer = context.run(async move { inner.call(request).await }).await?;
+        if let Some(rule) = missed.filter(|_| answer.status() != StatusCode::NOT_FOUND) {
+            near_misses::log_end_of_path(rule);
+        }
         return Ok(answer.map(LockBody::passed_on));
     };
     let pending = if let Err(why) = time {

@@ -13,7 +13,7 @@ use axum::extract::MatchedPath;
 use http::request::Parts;
 use lock_core::LockClient;
 use lock_policy::{
-    __private::{Matcher, RouteMatch, Rule, Way, host_of},
+    __private::{Matcher, PathPattern, RouteMatch, Rule, Way, host_of},
     KeyValues, PolicyFile,
 };
 
@@ -57,6 +57,8 @@ pub(super) struct RouteRule {
     pub(super) lock: RouteLock,
     /// Whether a request was under this rule.
     has_matched: AtomicBool,
+    /// Whether it is logged that requests seem to miss this rule.
+    pub(super) is_missed: AtomicBool,
 }
 
 impl RouteRule {
@@ -106,8 +108,9 @@ impl Version {
                         limit: registered.limit.clone(),
                         permits: permits_of(rule, &registered.values),
                     };
-                    let has_matched = AtomicBool::new(false);
-                    routes.push(RouteRule { matches: matches.clone(), lock, has_matched });
+                    let (has_matched, is_missed) = <(AtomicBool, AtomicBool)>::default();
+                    let matches = matches.clone();
+                    routes.push(RouteRule { matches, lock, has_matched, is_missed });
                 }
             }
         }
@@ -124,7 +127,7 @@ impl Version {
         }
         for rule in &self.routes {
             metrics::policy_matched(&rule.lock.policy.name, 0);
-            rule.lock.warn_of_streams();
+            rule.lock.log_refused();
         }
         gauge!(metrics::POLICY_VERSION).set(self.number as f64);
         gauge!(metrics::POLICY_INFO, "id" => self.file.version().to_owned()).set(1);
@@ -144,6 +147,27 @@ impl Version {
         rule.matched();
         let is_sure = route.is_some() || !rule.matches.needs_route();
         Some(MatchedLock { lock: &rule.lock, is_sure })
+    }
+
+    /// Returns a rule that the end of a request's path matches, where the request's route is unknown: the
+    /// router may be nested, and the rule lack the beginning. Not one that has matched requests, and none
+    /// whose path matches nearly every end.
+    pub(super) fn with_the_end_of(&self, parts: &Parts) -> Option<&RouteRule> {
+        if parts.extensions.get::<MatchedPath>().is_some() {
+            return None;
+        }
+        let (path, host) = (parts.uri.path(), host_of(&parts.uri, &parts.headers));
+        self.routes.iter().find(|rule| {
+            let may_miss = [&rule.has_matched, &rule.is_missed]
+                .into_iter()
+                .all(|flag| !flag.load(Ordering::Relaxed));
+            may_miss
+                && rule.matches.path.as_ref().is_some_and(PathPattern::has_text)
+                && path.match_indices('/').skip(1).any(|(at, _)| {
+                    let end = Way::Path(&path[at..]);
+                    rule.matches.mismatch(&parts.method, end, host, &parts.headers).is_none()
+                })
+        })
     }
 
     /// Applies the deadlines of the file and of the client to the request. Returns what is wrong

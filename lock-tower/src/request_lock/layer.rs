@@ -180,7 +180,8 @@ impl RequestLockLayer {
 
     /// Limits how many requests run at the same time under one key, as [`semaphore`](Self::semaphore)
     /// does, by a number that depends on the request: such as the plan of its tenant. Requests of one
-    /// key may have different numbers: each counts all permits in use by its own.
+    /// key may have different numbers: each counts all permits in use by its own. On Redisson's wire the
+    /// first request of a key sets its number, and those of later ones have no effect.
     ///
     #[cfg_attr(feature = "axum", doc = "```")]
     #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -228,7 +229,7 @@ impl RequestLockLayer {
         self.settings(|settings| settings.max_hold = Some(max_hold))
     }
 
-    /// Sets when the body of a request that writes is read. Default: [`RequestBody::Read`], before the
+    /// Sets when the body of a request is read. Default: [`RequestBody::Read`], before the
     /// lock is acquired: at most as many bytes as the route's `DefaultBodyLimit` allows (413
     /// `lock-body-too-large`), within [`body_timeout`](Self::body_timeout) (408), and for this layer 64
     /// MiB of all requests that wait (503 `lock-overloaded`). Only bodies of Axum's type are read; others
@@ -253,6 +254,7 @@ impl RequestLockLayer {
 
     /// Keeps the lock for at least this long from the grant, on this process' clock, although the
     /// request ends earlier: between two requests for one key there is then at least this much time.
+    /// More than `max_hold` is answered 500 `lock-misconfigured`.
     /// See [`Acquire::hold_at_least`](lock_core::Acquire::hold_at_least). Default: zero.
     pub fn hold_at_least(self, time: Duration) -> Self {
         self.settings(|settings| settings.hold_at_least = Some(time))
@@ -410,6 +412,7 @@ impl<S> Layer<S> for RequestLockLayer {
         self.begun.call_once(|| {
             metrics::begin(&policy.name, self.lock.mode.possible(policy.kind));
             self.lock.warn_of_streams();
+            self.lock.log_refused();
         });
         RequestLock::new(inner, Arc::clone(&self.lock))
     }

@@ -102,10 +102,11 @@
 //!
 //! # When the lock is taken and released
 //!
-//! The body of a request that writes is read before the lock is acquired, so that a client which uploads
+//! The body of a request is read before the lock is acquired, so that a client which uploads
 //! slowly does not hold it ([`RequestLockLayer::body`]). That takes a body of Axum's type: around another
 //! service, or with [`RequestBody::Stream`](crate::settings::RequestBody::Stream), the handler reads it under the
-//! lock; then set a [`max_hold`](RequestLockLayer::max_hold). The attribute acquires the lock after the
+//! lock; then set a [`max_hold`](RequestLockLayer::max_hold). A layer outside of this one that changes the
+//! body's type has the same effect, which is logged once. The attribute acquires the lock after the
 //! extractors have run.
 //!
 //! The lock is released when the handler has returned its response, before the response is sent; a

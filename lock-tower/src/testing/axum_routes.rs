@@ -42,6 +42,8 @@ const NESTED: &str = "{*__private__axum_nest_tail_param}";
 /// # Ok::<(), lock_tower::policies::PoliciesError>(())
 /// ```
 ///
+/// The table shows nothing of layers: [`rules_of`](super::rules_of) shows whether one covers a route.
+///
 /// # Panics
 ///
 /// If the router comes from a version of Axum that this crate does not support. Axum has no

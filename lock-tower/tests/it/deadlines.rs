@@ -48,11 +48,18 @@ async fn assert_busy_after(app: &Router, wait: Duration) {
     assert_eq!(took.as_secs(), wait.as_secs());
 }
 
-async fn assert_too_late(app: &Router) {
+/// Refused at once, for this reason.
+async fn assert_overloaded(app: &Router, why: &str) {
     let (answer, took) = timed(app).await;
     let problem = answer.assert_problem(503, "lock-overloaded");
     assert_eq!(problem["executed"], false);
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains(why), "{detail}");
     assert_eq!(took, Duration::ZERO);
+}
+
+async fn assert_too_late(app: &Router) {
+    assert_overloaded(app, "The time that this request has is over").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,7 +150,7 @@ async fn one_waiter_too_many_is_refused_at_once() {
         tokio::task::yield_now().await;
     }
 
-    assert_too_late(&app).await;
+    assert_overloaded(&app, "So many requests wait for this resource").await;
 
     drop(guard);
     assert_eq!(waits.await.unwrap().text, "done");
@@ -198,6 +205,21 @@ async fn grpc_timeout_is_read_where_it_is_named() {
         for timeout in ["300m", "soon"] {
             assert_eq!(took(app, "application/grpc", timeout).await, NEVER);
         }
+    }
+}
+
+/// The lock is free, and no other request waits for it.
+#[tokio::test]
+async fn a_deadline_that_is_over_is_the_requests_own() {
+    for (name, value) in [("grpc-timeout", "0S"), ("x-ms", "0")] {
+        let header = HeaderName::from_static(name);
+        let app = router(layer(&LockClient::in_memory()).deadline_header(header));
+        let mut request = request("PUT", "/orders/7");
+        request.headers_mut().insert(name, value.parse().unwrap());
+        let problem = send(&app, request).await.assert_problem(503, "lock-overloaded");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.starts_with("The time that this request has is over"), "{name}: {detail}");
+        assert!(!problem.to_string().contains("many requests"), "{problem}");
     }
 }
 

@@ -123,6 +123,16 @@ fn a_layer_documents_what_can_happen_under_it() {
     let refuses = of_layer(&lock().refuse_deadlock(true));
     example(&refuses["409"], Outcome::Deadlock);
 
+    // A request that reads has its body read too.
+    let mut read: Operation = OperationBuilder::new().build();
+    lock().add_responses(&http::Method::GET, &mut read);
+    let read = serde_json::to_value(read).unwrap();
+    for (status, outcome) in [("408", Outcome::BodyTimeout), ("413", Outcome::BodyTooLarge)] {
+        example(&read["responses"][status], outcome);
+    }
+    let streamed = of_layer(&lock().body(lock_tower::settings::RequestBody::Stream));
+    assert_eq!(statuses(&streamed), ["400", "423", "500", "503"]);
+
     let header = http::HeaderName::from_static("x-ms");
     let with_header = of_layer(&lock().deadline_header(header));
     example(&with_header["400"], Outcome::DeadlineInvalid);

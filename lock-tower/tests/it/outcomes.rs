@@ -7,7 +7,7 @@ use axum::{Router, routing::any};
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, Version};
 use lock_tower::{
-    LockClient, Mode, Outcome, RequestLockLayer,
+    Kind, LockClient, Mode, Outcome, RequestLockLayer,
     key::KeyRejection,
     settings::LockMode,
     store::{
@@ -15,7 +15,7 @@ use lock_tower::{
         StoreFuture, StoreHealth, Unsupported,
     },
 };
-use tower::ServiceExt;
+use tower::{Layer, ServiceExt};
 
 fn layer(locks: &LockClient) -> RequestLockLayer {
     RequestLockLayer::new(locks.clone(), "order:{id:u64}")
@@ -243,14 +243,64 @@ async fn misconfigured() {
     assert_eq!(document["executed"], false);
     assert!(!answer.headers.contains_key("retry-after"));
     let lines = logs.lines();
-    let [line] = &lines[..] else { panic!("one line: {lines:?}") };
-    assert!(line.contains("ERROR") && line.contains("lease"), "{line}");
+    let [start, line] = &lines[..] else { panic!("one at the start, one for it: {lines:?}") };
+    for line in [start, line] {
+        assert!(line.contains("ERROR") && line.contains("lease"), "{line}");
+    }
     assert!(!answer.text.contains("1ms"), "the configuration must not leak");
 }
 
-/// A store that has no kind of lock at all.
+/// Not only by the first request, which may come long after the start.
+#[test]
+fn a_lock_that_no_request_can_acquire_is_logged_at_the_start() {
+    let second = Duration::from_secs(1);
+    let locks = LockClient::in_memory();
+    let lock = || layer(&locks);
+    let session = LockClient::builder().store(Arc::new(Without(Some(second))));
+    for (lock, reported) in [
+        (lock().max_hold(second).hold_at_least(2 * second), "hold_at_least of 2s is longer"),
+        (lock().max_hold(second).hold_at_least(second), ""),
+        (lock().lease(Duration::from_millis(99)), "a lease of 99ms is out of bounds"),
+        (lock().max_hold(Duration::MAX), "is out of bounds"),
+        (lock().kind(Kind::Fair).mode(LockMode::Read), "a fair lock has no read mode"),
+        (lock().semaphore(0), "a semaphore without permits"),
+        (lock().semaphore(1_000_001), "it has at most 1000000"),
+        (lock().semaphore(2).weight(3), "3 permits of a semaphore that has 2"),
+        (lock().semaphore(2).weight(2), ""),
+        (lock().semaphore_by(|_| 3).weight(2), ""),
+        (layer(&session), ""),
+        (layer(&session).lease(second / 2), "a lease of 500ms: every lock has the lease"),
+    ] {
+        let logs = Logs::collect();
+        // Twice: a layer is added to each route.
+        let _ = [lock.layer(()), lock.layer(())];
+        let errors = logs.lines().into_iter().filter(|line| line.contains("ERROR"));
+        let errors: Vec<_> = errors.collect();
+        assert_eq!(errors.len(), usize::from(!reported.is_empty()), "{reported}: {errors:?}");
+        let line =
+            |line: &String| line.contains("no request can acquire") && line.contains(reported);
+        assert!(errors.iter().all(line), "{errors:?}");
+    }
+}
+
+#[cfg(feature = "policy")]
+#[test]
+fn a_rule_that_no_request_can_acquire_is_logged_when_it_comes_into_force() {
+    let logs = Logs::collect();
+    let file = "version = 1\n[[policy]]\nname = \"order\"\nmatch = { path = \"/orders/{id}\" }\n\
+                key = \"order:{id:u64}\"\nlease = \"5s\"\n";
+    let session = Without(Some(Duration::from_secs(30)));
+    let locks = LockClient::builder().store(Arc::new(session));
+    let _ = lock_tower::policies::Policies::builder(locks).parse("locks.toml", file).unwrap();
+    let lines = logs.lines();
+    let reported = |line: &&String| line.contains("no request can acquire this lock");
+    let line = lines.iter().find(reported).unwrap_or_else(|| panic!("{lines:?}"));
+    assert!(line.contains("ERROR") && line.contains("policy=\"order\""), "{line}");
+}
+
+/// A store that has no kind of lock at all, and the lease of its session, if it has one.
 #[derive(Debug)]
-struct Without;
+struct Without(Option<Duration>);
 
 impl LockStore for Without {
     fn acquire(&self, command: AcquireCommand) -> StoreFuture<'_, Acquired> {
@@ -266,6 +316,10 @@ impl LockStore for Without {
         Box::pin(ready(Ok(Vec::new())))
     }
 
+    fn session_lease(&self) -> Option<Duration> {
+        self.0
+    }
+
     fn health(&self) -> BoxFuture<'_, StoreHealth> {
         Box::pin(ready(StoreHealth::new("without", Ok(Duration::ZERO))))
     }
@@ -274,7 +328,7 @@ impl LockStore for Without {
 #[tokio::test]
 async fn a_kind_that_the_store_lacks_is_misconfigured() {
     let logs = Logs::collect();
-    let app = router(layer(&LockClient::builder().store(Arc::new(Without))));
+    let app = router(layer(&LockClient::builder().store(Arc::new(Without(None)))));
 
     let answer = call(&app, "PUT", "/orders/7").await;
 

@@ -242,6 +242,88 @@ async fn a_rule_with_the_end_of_a_nested_route_is_an_error_in_the_log() {
     }
 }
 
+/// Outside of the router that knows the route, the request's path is all there is.
+#[tokio::test]
+async fn a_rule_with_the_end_of_a_path_is_logged_where_the_route_is_unknown() {
+    let reported = "whose path is only the end of the request's";
+    let under = |nested: Router, policies: &Policies| -> [Router; 3] {
+        let api = Router::new().nest("/api", nested.clone());
+        [
+            Router::new().nest_service("/api", nested).layer(policies.layer()),
+            Router::new().fallback_service(api.clone()).layer(policies.layer()),
+            Router::new().fallback_service(policies.layer().layer(api)),
+        ]
+    };
+    let any = ("any", "path = \"/{a}/{b}\"");
+    let put_order = ("order", "methods = [\"PUT\"], path = \"/orders/{id}\"");
+    for place in 0..3 {
+        let logs = Logs::collect();
+        let wrong = policies(LockClient::in_memory(), &[put_order, any]);
+        let app = &under(orders(), &wrong)[place];
+        // A path that no route has is a client's.
+        assert_eq!(call(app, "PUT", "/api/no/orders/7").await.status, 404);
+        assert!(!logs.text().contains(reported), "{}", logs.text());
+        for _ in 0..3 {
+            assert_eq!(call(app, "PUT", "/api/orders/7").await.text, "done");
+        }
+        let lines: Vec<_> =
+            logs.lines().into_iter().filter(|line| line.contains(reported)).collect();
+        assert_eq!(lines.len(), 1, "{place}: {}", logs.text());
+        assert!(lines[0].contains("WARN") && lines[0].contains("policy=\"order\""), "{lines:?}");
+    }
+    let logs = Logs::collect();
+    let right = policies(LockClient::in_memory(), &[("order", "path = \"/api/{*rest}\""), any]);
+    for app in under(orders(), &right) {
+        assert_eq!(call(&app, "PUT", "/api/orders/7").await.text, "done");
+    }
+    assert!(!logs.text().contains(reported), "{}", logs.text());
+}
+
+/// A rule that locks nothing, for a name, a slash or a letter.
+#[tokio::test]
+async fn a_rule_with_another_spelling_of_the_route_is_an_error_in_the_log() {
+    for (path, requested) in [
+        ("/orders/{order_id}", "/orders/7"),
+        ("/orders/{id}/", "/orders/7/"),
+        ("/Orders/{id}", "/Orders/7"),
+    ] {
+        let logs = Logs::collect();
+        let policies = policies(LockClient::in_memory(), &[ORDER]);
+        let app = Router::new().route(path, put(handler)).route_layer(policies.layer());
+        for _ in 0..3 {
+            assert_eq!(rules_of(&app, requested).await, [None]);
+        }
+        let reported = "requests of this route run without the lock of this rule";
+        let lines: Vec<_> =
+            logs.lines().into_iter().filter(|line| line.contains(reported)).collect();
+        assert_eq!(lines.len(), 1, "{}", logs.text());
+        assert!(lines[0].contains("ERROR") && lines[0].contains("policy=order"), "{lines:?}");
+        assert!(lines[0].contains(&format!("did you mean \"{path}\"?")), "{lines:?}");
+        let table = policies.check_routes(routes(&app));
+        let without: Vec<_> = table.without_route().collect();
+        assert_eq!(without, [format!("`order` for /orders/{{id}}: did you mean {path}?")]);
+    }
+}
+
+/// A route that a rule has as its path is another one on purpose.
+#[tokio::test]
+async fn routes_that_a_rule_names_are_no_near_misses() {
+    let logs = Logs::collect();
+    let rules =
+        [ORDER, ("slash", "path = \"/orders/{id}/\""), ("api", "path = \"/api/orders/{id}\"")];
+    let policies = policies(LockClient::in_memory(), &rules);
+    let app = Router::new()
+        .route("/orders/{id}", put(handler))
+        .route("/orders/{id}/", put(handler))
+        .route("/api/orders/{id}", put(handler))
+        .route("/orders", put(handler))
+        .route_layer(policies.layer());
+    for path in ["/orders/7", "/orders/7/", "/api/orders/7", "/orders"] {
+        rules_of(&app, path).await;
+    }
+    assert!(!logs.text().contains("ERROR"), "{}", logs.text());
+}
+
 #[tokio::test]
 async fn the_test_kit_shows_which_rules_a_request_meets() {
     let locks = LockClient::in_memory();

@@ -91,6 +91,30 @@ async fn the_new_version_applies_and_is_logged() {
     assert_eq!((metrics.value("lock_policy_version{}"), applied), (2.0, 2.0));
 }
 
+/// A rule that locks nothing looks like any other in the number of rules.
+#[test]
+fn the_log_names_the_rules_that_are_not_enforced() {
+    let logs = Logs::collect();
+    let rule = |name: &str, enforce: &str| {
+        format!(
+            "[[policy]]\nname = \"{name}\"\nmatch = {{ path = \"/{name}\" }}\nkey = \"{name}\"\n\
+             enforce = \"{enforce}\"\n"
+        )
+    };
+    let rules = [rule("a", "on"), rule("b", "shadow"), rule("c", "1%")].concat();
+    let world = world(&format!("version = 1\n{rules}"));
+    let reported = "rules=3 not_enforced=1 not_enforced_names=\"b (shadow)\"";
+    assert!(logs.text().contains(reported), "{}", logs.text());
+    let rules = [rule("a", "off"), rule("b", "0%"), rule("c", "1%")].concat();
+    world.reload(&format!("version = 1\n{rules}")).unwrap();
+    let reported = "rules=3 not_enforced=2 not_enforced_names=\"a (off), b (0%)\"";
+    assert!(logs.text().contains(reported), "{}", logs.text());
+    world.reload(&format!("version = 1\n{}", rule("c", "1%"))).unwrap();
+    let lines = logs.lines();
+    let last = lines.iter().rfind(|line| line.contains("policies in force")).unwrap();
+    assert!(last.ends_with("rules=1 not_enforced=0"), "{last}");
+}
+
 #[test]
 fn what_has_not_changed_is_no_new_version() {
     let logs = Logs::collect();

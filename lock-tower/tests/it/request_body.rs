@@ -1,4 +1,4 @@
-//! The body of a request that writes is read before its lock is acquired.
+//! The body of a request is read before its lock is acquired.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -6,15 +6,24 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::DefaultBodyLimit,
-    routing::put,
+    routing::{any, put},
 };
 use futures_util::{StreamExt, stream};
 use http::{Request, Response};
-use http_body_util::BodyExt;
-use lock_tower::{Enforce, LockClient, RequestDeadline, RequestLockLayer, settings::RequestBody};
+use http_body_util::{BodyExt, Full, Limited};
+use lock_tower::{
+    Enforce, LockClient, RequestDeadline, RequestLockLayer,
+    settings::{HoldUntil, LockMode, RequestBody},
+};
 use tokio::{task::JoinSet, time::Instant};
+use tower::{Layer, ServiceExt, service_fn};
 
-use crate::common::{Answer, logs::Logs, send};
+use crate::common::{
+    Answer,
+    logs::Logs,
+    send,
+    socket::{Client, serve},
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -140,15 +149,11 @@ async fn the_time_of_the_body_is_the_requests() {
     assert_eq!(began.elapsed(), 6 * SECOND);
 }
 
-/// One line opts out, and says so where a client could hold the lock without end.
+/// One line opts out.
 #[tokio::test(start_paused = true)]
 async fn a_streamed_upload_is_read_under_its_lock() {
-    let logs = Logs::collect();
     let locks = LockClient::in_memory();
-    let reported = "bodies are streamed under this lock, which has no `max_hold`";
-    let limited = lock(&locks).body(RequestBody::Stream).max_hold(2 * SECOND);
-    let app = app(limited);
-    assert!(!logs.text().contains(reported));
+    let app = app(lock(&locks).body(RequestBody::Stream).max_hold(2 * SECOND));
     let slow = tokio::spawn({
         let app = app.clone();
         async move { ask(&app, stalled("x")).await }
@@ -156,9 +161,6 @@ async fn a_streamed_upload_is_read_under_its_lock() {
     tokio::time::sleep(SECOND).await;
     ask(&app, chunks(&[3])).await.assert_problem(423, "lock-busy");
     slow.await.unwrap().assert_problem(503, "lock-lost");
-
-    let _ = crate::request_body::app(lock(&locks).body(RequestBody::Stream));
-    assert!(logs.text().contains(reported), "{}", logs.text());
 }
 
 /// Without its lock a request is as if there were no layer.
@@ -173,14 +175,98 @@ async fn a_lock_that_is_off_reads_no_body() {
     }
 }
 
-/// A reader keeps only writers waiting, and its body is the handler's.
+/// A read lock excludes writers, so a reader's body comes first too.
 #[tokio::test(start_paused = true)]
-async fn the_body_of_a_reader_is_not_read() {
+async fn a_reader_that_sends_slowly_keeps_no_writer_out() {
     let locks = LockClient::in_memory();
-    let lock = RequestLockLayer::new(locks, "order:{id}")
-        .unwrap()
-        .mode(lock_tower::settings::LockMode::Read);
-    let answers = async |_: Request<Body>| Response::new(Body::from("at once"));
-    let app = Router::new().route("/orders/{id}", put(answers)).route_layer(lock);
-    assert_eq!(ask(&app, stalled("x")).await.text, "at once");
+    let length = async |body: Bytes| body.len().to_string();
+    let app = Router::new().route("/orders/{id}", any(length)).route_layer(lock(&locks));
+    for method in ["GET", "HEAD", "OPTIONS"] {
+        let begin = |body| Request::builder().method(method).uri("/orders/7").body(body).unwrap();
+        let slow = tokio::spawn({
+            let (app, request) = (app.clone(), begin(stalled("x")));
+            async move { send(&app, request).await }
+        });
+        tokio::time::sleep(SECOND).await;
+        assert_eq!(ask(&app, chunks(&[3])).await.text, "3", "{method}");
+        assert_eq!(slow.await.unwrap().status, 408, "{method}");
+    }
+    let read = |body| Request::get("/orders/7").body(body).unwrap();
+    assert_eq!(send(&app, read(chunks(&[1, 2]))).await.text, "3");
+    assert_eq!(send(&app, read(Body::empty())).await.text, "0");
+    let long = send(&app, read(chunks(&[2_097_152, 1]))).await;
+    long.assert_problem(413, "lock-body-too-large");
+}
+
+/// As it comes from a socket: only an announced body is waited for.
+#[tokio::test]
+async fn a_request_over_a_connection_has_a_body_if_it_announces_one() {
+    let locks = LockClient::in_memory();
+    let length = async |body: Bytes| body.len().to_string();
+    let lock = lock(&locks).body_timeout(SECOND);
+    let addr = serve(Router::new().route("/orders/{id}", any(length)).route_layer(lock)).await;
+    for (headers, sent, status) in [
+        ("", "", "200"),
+        ("Content-Length: 0\r\n", "", "200"),
+        ("Content-Length: 1\r\n", "x", "200"),
+        ("Content-Length: 100\r\n", "x", "408"),
+        ("Transfer-Encoding: chunked\r\n", "1\r\nx\r\n", "408"),
+        ("Transfer-Encoding: chunked\r\n", "0\r\n\r\n", "200"),
+    ] {
+        let mut client = Client::ask_with(addr, "GET", "/orders/7", headers).await;
+        client.send(sent).await;
+        let answer = client.read_until("\r\n").await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{headers}: {answer}");
+    }
+}
+
+/// Nothing else shows that a layer outside of the lock's takes its protection away.
+#[tokio::test(start_paused = true)]
+async fn a_body_of_another_type_is_left_to_the_handler_with_a_warning() {
+    let reported = "a request's body is not of Axum's type";
+    let send = async |lock: RequestLockLayer, times: usize| {
+        let logs = Logs::collect();
+        let service = lock.layer(service_fn(async |request: Request<Limited<Body>>| {
+            let whole = request.into_body().collect().await.unwrap().to_bytes();
+            Ok::<_, Infallible>(Response::new(Full::new(whole)))
+        }));
+        for _ in 0..times {
+            let body = Limited::new(chunks(&[3]), 10);
+            let answer = service.clone().oneshot(Request::put("/").body(body).unwrap()).await;
+            assert_eq!(answer.unwrap().status(), 200);
+        }
+        logs.text().matches(reported).count()
+    };
+    let lock = || RequestLockLayer::with_key(LockClient::in_memory(), |_| Ok("k"));
+    assert_eq!(send(lock(), 3).await, 1);
+    // What the service has chosen, or has limited, is no mistake.
+    assert_eq!(send(lock().body(RequestBody::Stream).max_hold(SECOND), 1).await, 0);
+    assert_eq!(send(lock().max_hold(SECOND), 1).await, 0);
+    assert_eq!(send(lock().enforce(Enforce::Off), 1).await, 0);
+}
+
+#[test]
+fn what_a_slow_client_can_hold_without_end_is_warned_of() {
+    let locks = LockClient::in_memory();
+    let warned = |lock: RequestLockLayer| {
+        let logs = Logs::collect();
+        // Twice: a layer is added to each route.
+        let _ = (app(lock.clone()), app(lock));
+        let lines = logs.lines().into_iter().filter(|line| line.contains("no `max_hold`"));
+        lines.inspect(|line| assert!(line.contains("WARN"), "{line}")).collect::<Vec<_>>()
+    };
+    let streams = lock(&locks).body(RequestBody::Stream);
+    let sends = lock(&locks).hold_until(HoldUntil::Body);
+    let reads = sends.clone().mode(LockMode::Read);
+    for (lock, reported) in [
+        (streams.clone(), "bodies are streamed under this lock"),
+        (sends.clone(), "held until the response's body is sent"),
+        (reads, "held until the response's body is sent"),
+    ] {
+        let lines = warned(lock.clone());
+        assert!(lines.len() == 1 && lines[0].contains(reported), "{lines:?}");
+        assert_eq!(warned(lock.max_hold(SECOND)), [""; 0]);
+    }
+    assert_eq!(warned(streams.hold_until(HoldUntil::Body)).len(), 2);
+    assert_eq!(warned(lock(&locks)), [""; 0]);
 }

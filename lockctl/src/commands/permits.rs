@@ -9,8 +9,8 @@ use crate::{
 const FIELDS: &str = "\
 The number of permits is each client's own: a permit is granted if those in use fit into the number of the
 client that acquires it. On Redisson's wire (--redisson) Redis keeps the number, and the first client sets it.
-With N it is changed there for every client, Redisson's too, and no holder loses its permit: if more are in
-use, the next one is granted when enough have been released.
+With N, at most 1000000, it is changed there for every client, Redisson's too, and no holder loses its permit:
+if more are in use, the next one is granted when enough have been released; with 0 none is granted any more.
 
 With --json:
   {\"store\": {\"kind\", \"url\", \"from\"}, \"key\", \"in_use\": number, \"free\": number | null,
@@ -58,10 +58,15 @@ impl Args {
             }
             _ => format!("{}: permits in use: {in_use}{more}", self.key),
         };
+        let mut note = live.note();
+        if permits == Some(0) {
+            note.push_str(if note.is_empty() { "" } else { "\n" });
+            note.push_str("a semaphore of 0 permits grants none: every client is refused");
+        }
         Ok(CommandOutput {
             exit: if seen.kind.is_some() { Exit::Done } else { Exit::Nothing },
             text,
-            note: live.note(),
+            note,
             json: json!({
                 "store": live.to_json(),
                 "key": self.key,

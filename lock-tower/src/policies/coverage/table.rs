@@ -65,6 +65,10 @@ impl Policies {
     ///
     /// Rules for attributes are not compared: the attributes are unknown until they run, see
     /// [`attributes_not_seen`](Self::attributes_not_seen).
+    ///
+    /// Paths alone are compared. Whether a layer covers the route is not seen: none does of a route that
+    /// is added after [`route_layer`](axum::Router::route_layer). `testing::rules_of` (feature `testing`)
+    /// sends a request, and shows which rules it meets.
     pub fn check_routes(&self, routes: impl IntoIterator<Item = Route>) -> RouteTable {
         let routes: Vec<Route> = routes.into_iter().collect();
         let table = table(&self.current(), &routes);
@@ -177,20 +181,18 @@ impl RouteRule {
     fn suggestion(&self, routes: &[Route]) -> String {
         let name = &*self.lock.policy.name;
         let Some(path) = &self.matches.path else { return format!("`{name}`") };
-        let path = path.to_string();
-        let why = match routes.iter().find(|route| shape(&route.path) == shape(&path)) {
-            Some(route) if route.path == path => "the route has other methods".to_owned(),
-            Some(route) => format!("did you mean {}?", route.path),
-            None => "the router has no such route".to_owned(),
+        let is_near =
+            |route: &&Route| path.nearly_covers(&route.path) || path.covers_end_of(&route.path);
+        let why = if routes.iter().any(|route| path.is(&route.path)) {
+            "the route has other methods".to_owned()
+        } else {
+            match routes.iter().find(is_near) {
+                Some(route) => format!("did you mean {}?", route.path),
+                None => "the router has no such route".to_owned(),
+            }
         };
         format!("`{name}` for {path}: {why}")
     }
-}
-
-/// Returns a path without the names of its parameters.
-fn shape(path: &str) -> Vec<&str> {
-    let shape = |segment: &'_ str| segment.starts_with('{') && segment.ends_with('}');
-    path.split('/').map(|segment| if shape(segment) { "{}" } else { segment }).collect()
 }
 
 impl fmt::Display for RouteTable {

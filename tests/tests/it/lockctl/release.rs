@@ -150,6 +150,12 @@ async fn permits_are_counted_and_on_redissons_wire_set() {
     let _permit = semaphore.permit().acquire().await.unwrap();
     let set = run_at(&url, &["permits", "j", "5", "--redisson"]).await;
     assert_eq!((set.code, set.out.trim_end()), (0, "j: 5 permits, in use: 1, free: 4"), "{set:?}");
+    let many = run_at(&url, &["permits", "j", "1000001", "--redisson"]).await;
+    assert_eq!(many.code, 2, "{many:?}");
+    assert!(many.err.contains("at most 1000000"), "{many:?}");
+    assert!(!set.err.contains("grants none"), "{set:?}");
+    let none = run_at(&url, &["permits", "j", "0", "--redisson"]).await;
+    assert!(none.err.contains("a semaphore of 0 permits grants none"), "{none:?}");
     let fewer = run_at(&url, &["permits", "j", "0", "--redisson", "--json"]).await.json();
     let numbers = [&fewer["permits"], &fewer["in_use"], &fewer["free"]];
     assert_eq!(numbers, [&json!(0), &json!(1), &json!(-1)], "{fewer}");

@@ -81,4 +81,6 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "71-common-key-of-two-kinds.toml",
     "80-too-many-permits.toml",
     "82-two-spellings-of-a-host.toml",
+    "83-hold-at-least-above-max-hold.toml",
+    "84-constant-of-another-kind.toml",
 ];
