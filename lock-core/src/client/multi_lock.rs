@@ -14,7 +14,7 @@ use super::{
     lockable::{Lockable, SingleLock, sealed},
     scope::Scope,
     semaphore::Semaphore,
-    several_clients::{self, Group},
+    several_clients::{self, ClientGroup},
 };
 use crate::{
     acquire,
@@ -58,22 +58,22 @@ impl MultiLock {
         self,
         options: &AcquireOptions,
         scope: Option<&Scope>,
-    ) -> Result<Vec<Group>, AcquireError> {
+    ) -> Result<Vec<ClientGroup>, AcquireError> {
         if self.members.is_empty() {
             let why = "a multi-lock without members locks nothing";
             return Err(InvalidOptions::new(why.to_owned()).into());
         }
-        let mut groups: Vec<Group> = Vec::with_capacity(1);
+        let mut groups: Vec<ClientGroup> = Vec::with_capacity(1);
         for member in self.members {
             let client = member.client.clone();
             let request = member.request(options.clone(), scope)?;
             let id = client.inner().owners.client();
             match groups.iter_mut().find(|group| group.client.inner().owners.client() == id) {
                 Some(group) => group.requests.push(request),
-                None => groups.push(Group { client, requests: vec![request] }),
+                None => groups.push(ClientGroup { client, requests: vec![request] }),
             }
         }
-        for Group { requests, .. } in &mut groups {
+        for ClientGroup { requests, .. } in &mut groups {
             requests.sort_by(|one, other| one.key.cmp(&other.key));
             if let Some(twice) = requests.windows(2).find(|pair| pair[0].key == pair[1].key) {
                 let why = format!("a multi-lock names \"{}\" twice", twice[0].key);
@@ -102,13 +102,13 @@ impl Lockable for MultiLock {
         let wait_deadline = WaitDeadline::of(wait);
         let groups = self.groups(&options, scope.as_ref())?;
         let entered = match groups.as_slice() {
-            [Group { client, requests }] => {
+            [ClientGroup { client, requests }] => {
                 acquire::enter_all(client.inner(), requests, wait_deadline).await
             }
             groups => several_clients::enter(groups, wait_deadline).await,
         };
         let guards = entered.inspect_err(|error| {
-            for Group { client, requests } in &groups {
+            for ClientGroup { client, requests } in &groups {
                 for request in requests {
                     client.inner().report_refused(request, &wait_deadline, error);
                 }

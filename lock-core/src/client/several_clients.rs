@@ -20,7 +20,7 @@ use crate::{
 
 /// The requests of one client, in the order of their keys.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct ClientGroup {
     pub(super) client: LockClient,
     pub(super) requests: Vec<LockRequest>,
 }
@@ -30,7 +30,7 @@ const STAND_BACK: Duration = Duration::from_millis(10);
 
 /// Acquires the locks of all groups or none. The guards are in the order of the groups.
 pub(super) async fn enter(
-    groups: &[Group],
+    groups: &[ClientGroup],
     wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, AcquireError> {
     let mut first = 0;
@@ -51,14 +51,14 @@ pub(super) async fn enter(
 
 /// One attempt. A refusal names its group; the locks that were acquired before are released then.
 async fn try_all(
-    groups: &[Group],
+    groups: &[ClientGroup],
     first: usize,
     wait_deadline: WaitDeadline,
 ) -> Result<Vec<LockGuard>, (usize, AcquireError)> {
     let mut acquired: Vec<Vec<LockGuard>> = groups.iter().map(|_| Vec::new()).collect();
     let others = (0..groups.len()).filter(|at| *at != first);
     for at in std::iter::once(first).chain(others) {
-        let Group { client, requests } = &groups[at];
+        let ClientGroup { client, requests } = &groups[at];
         let wait = if at == first { wait_deadline } else { WaitDeadline::of(Duration::ZERO) };
         let entered = acquire::enter_all(client.inner(), requests, wait);
         let entered = acquire::unless_lost(acquired.iter().flatten(), entered).await;

@@ -6,49 +6,17 @@
 //! the next one.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
-    sync::{Arc, MutexGuard, Weak},
+    collections::hash_map::Entry,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
-use lock_store::{
-    LockKey, Unavailable,
-    runtime::{LeaseInstant, Mutex},
-};
+use lock_store::{LockKey, Unavailable, runtime::LeaseInstant};
 
 use super::{client_inner::ClientInner, request::LockRequest};
 
 /// Between two probes of a shard.
 const PROBE: Duration = Duration::from_millis(250);
-
-#[derive(Debug, Default)]
-pub(crate) struct Breaker(Mutex<Shards>);
-
-#[derive(Debug, Default)]
-struct Shards {
-    /// Since when each of them has not answered.
-    open: HashMap<u16, LeaseInstant>,
-    /// When a probe was last answered. Anything sent before that shows nothing about the present
-    /// state.
-    last_closed: Option<LeaseInstant>,
-}
-
-impl Breaker {
-    /// Whether any shard is known not to answer.
-    pub(crate) fn is_open(&self) -> bool {
-        !self.lock().open.is_empty()
-    }
-
-    fn close(&self, shard: u16) {
-        let mut shards = self.lock();
-        shards.open.remove(&shard);
-        shards.last_closed = Some(LeaseInstant::now());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Shards> {
-        self.0.lock()
-    }
-}
 
 impl ClientInner {
     /// Refuses an acquisition that fails fast while the store is known not to answer, and any while too many

@@ -13,15 +13,11 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Gate, Permit,
-    circuit_breaker::Breaker,
-    lease::Lease,
-    reconcile,
-    reconcile_queue::ReconcileQueue,
-    renewal::{self, Schedule},
+    Gate, Permit, lease::Lease, reconcile_queue::ReconcileQueue, renewal::Schedule,
+    silent_shards::Breaker,
 };
 use crate::{
-    report::{self, EventLog, LockOrder, Statistics, WorkLog},
+    report::{EventLog, LockOrder, Statistics, WorkLog},
     types::{AcquireError, ClientConfig},
 };
 
@@ -53,24 +49,14 @@ pub(crate) struct ClientInner {
 }
 
 impl ClientInner {
-    pub(crate) fn start(
+    /// Without the tasks that work for it: see [`start`](super::start).
+    pub(super) fn new(
         owners: Owners,
         store: Arc<dyn LockStore>,
         settings: ClientConfig,
         tasks: Arc<Tasks>,
-    ) -> Arc<Self> {
-        // The tasks share the schedule and the queue, and not this client: they would keep it
-        // alive, and its drop, which ends them, would never run.
-        let (schedule, queue) = (Arc::<Schedule>::default(), Arc::<ReconcileQueue>::default());
-        tasks.spawn_task_of(&schedule, renewal::work);
-        tasks.spawn_task_of(&queue, reconcile::work);
-        let work_log = Arc::<WorkLog>::default();
-        let (kept_in, ended) = (Arc::clone(&store), CancellationToken::new());
-        let ends = ended.clone();
-        tasks.spawn_task_of(&work_log, move |log| {
-            report::work(log, Arc::clone(&kept_in), ends.clone())
-        });
-        Arc::new(Self {
+    ) -> Self {
+        Self {
             owners,
             store,
             gate: Gate::new(settings.max_waiters, settings.max_waiters_total),
@@ -80,16 +66,16 @@ impl ClientInner {
             statistics: Statistics::default(),
             settings,
             tasks,
-            schedule,
-            queue,
-            work_log,
+            schedule: Arc::default(),
+            queue: Arc::default(),
+            work_log: Arc::default(),
             holds: AtomicUsize::new(0),
             hold_ended: Notify::new(),
             draining: watch::Sender::new(false),
             local: OnceLock::new(),
             watches_for_taken: AtomicBool::new(false),
-            ended,
-        })
+            ended: CancellationToken::new(),
+        }
     }
 
     /// The operator's side of the store.

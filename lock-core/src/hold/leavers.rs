@@ -18,7 +18,7 @@ use lock_store::{Kind, LeaveCommand, LockKey, Mode, runtime::LeaseInstant};
 use super::{lease::StepPermit, reconcile_queue::PendingRelease, state::LeaseInner};
 
 /// A line in the store.
-type Line = (Kind, LockKey);
+type LineKey = (Kind, LockKey);
 
 /// A waiter that has given up, with the right to its next step.
 struct Leaver {
@@ -28,14 +28,14 @@ struct Leaver {
 }
 
 /// The waiters that leave a line by one command.
-pub(super) struct Group {
-    line: Line,
+pub(super) struct LeavingGroup {
+    line: LineKey,
     leavers: Vec<Leaver>,
 }
 
 /// The outcome of a group's command.
 pub(super) struct Left {
-    line: Line,
+    line: LineKey,
     /// Nothing is left of these in the store.
     pub(super) gone: Vec<PendingRelease>,
     /// The store did not confirm that these are gone.
@@ -46,9 +46,9 @@ pub(super) struct Left {
 #[derive(Default)]
 pub(super) struct Leavers {
     /// Those that the next command of their line takes out.
-    gathered: HashMap<Line, Vec<Leaver>>,
+    gathered: HashMap<LineKey, Vec<Leaver>>,
     /// The lines of which a command is under way.
-    sent: HashSet<Line>,
+    sent: HashSet<LineKey>,
 }
 
 impl Leavers {
@@ -68,12 +68,12 @@ impl Leavers {
     }
 
     /// The groups whose command can be sent now.
-    pub(super) fn ready(&mut self) -> Vec<Group> {
+    pub(super) fn ready(&mut self) -> Vec<LeavingGroup> {
         let Self { gathered, sent } = self;
         // At most one command per line is in flight: waiters that give up meanwhile are gathered
         // for the next one.
         let ready = gathered.extract_if(|line, _| sent.insert(line.clone()));
-        ready.map(|(line, leavers)| Group { line, leavers }).collect()
+        ready.map(|(line, leavers)| LeavingGroup { line, leavers }).collect()
     }
 
     /// The next command of a line can be sent once the last one is answered.
@@ -82,7 +82,7 @@ impl Leavers {
     }
 }
 
-impl Group {
+impl LeavingGroup {
     /// Takes all of them out of the line.
     pub(super) async fn leave(self) -> Left {
         let Self { line, leavers } = self;

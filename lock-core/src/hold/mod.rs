@@ -23,6 +23,8 @@ mod renewal;
 mod request;
 mod scope_holds;
 mod shared_read;
+mod silent_shards;
+mod start;
 mod state;
 mod taken;
 mod work;
@@ -49,6 +51,7 @@ pub(crate) use mode_change::UNCONFIRMED;
 pub(crate) use request::{Entered, LockRequest, WaitDeadline};
 pub(crate) use scope_holds::{ScopeHolds, ScopeSlot};
 pub(crate) use shared_read::share;
+pub(crate) use start::start;
 pub(crate) use state::{LeaseInner, Next, Stage};
 pub(crate) use work::WaitRecord;
 

@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use super::reconcile_queue::{PendingRelease, ReconcileQueue};
 use super::{
     lease::Lease,
-    leavers::{Group, Leavers},
+    leavers::{Leavers, LeavingGroup},
     state::{LeaseInner, Stage},
 };
 use crate::types::LostCause;
@@ -55,7 +55,7 @@ pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
         {
             in_flight.push(reconcile(pending));
         }
-        leaving.extend(leavers.ready().into_iter().map(Group::leave));
+        leaving.extend(leavers.ready().into_iter().map(LeavingGroup::leave));
         queue.failed.store(resting.len(), Ordering::Relaxed);
         if queue.is_closed() && in_flight.is_empty() && resting.is_empty() && leaving.is_empty() {
             return;

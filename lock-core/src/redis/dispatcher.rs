@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     cluster::Cluster,
     connect::{Endpoint, ErrorClass, Server, classify},
-    connection::{ClientName, Connection, Failure, ManagedConnection, REFRESH, Response},
+    connection::{ClientName, CommandReply, Connection, Failure, ManagedConnection, REFRESH},
     protocol::{Replicas, Request, SendOptions, reason, slot_of},
     pubsub::Subscriber,
 };
@@ -149,7 +149,7 @@ impl Dispatcher {
         {
             let options = SendOptions { sent: Some(started), ..SendOptions::default() };
             match connection.send(request, options).await {
-                Ok(Response { answer, .. }) => {
+                Ok(CommandReply { answer, .. }) => {
                     if let Err(strange) = check(&answer) {
                         // The reply belongs to another request, and so would every later one.
                         connection.end();
@@ -251,7 +251,7 @@ impl Dispatcher {
                 }
             };
             match answer {
-                Ok(Response { answer, replicas }) => match check(&answer) {
+                Ok(CommandReply { answer, replicas }) => match check(&answer) {
                     Ok(()) => {
                         let again = state.again;
                         return Ok(Dispatched { answer, again, replicas, over: connection });
@@ -404,7 +404,7 @@ async fn dispatch_on_wait_connection(
     request: &Request<'_>,
     options: SendOptions,
     accepted: impl Fn(&Value) -> bool,
-) -> Result<Response, Failure> {
+) -> Result<CommandReply, Failure> {
     match managed.wait_pool.take(server).await {
         Ok(wait_pool) => wait_pool.send(request, options, accepted).await,
         Err(failure) => {

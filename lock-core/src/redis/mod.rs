@@ -39,7 +39,7 @@ pub(crate) async fn connect(
     client: &ClientId,
     tasks: &Arc<Tasks>,
 ) -> Result<RedisStore, ConnectError> {
-    let plan = ConnectPlan::new(url, options, client)?;
+    let plan = RedisPlan::new(url, options, client)?;
     if plan.url.deployment == Deployment::Cluster {
         let cluster = plan.cluster(tasks);
         cluster.bootstrap().await?;
@@ -58,7 +58,7 @@ pub(crate) fn connect_lazy(
     client: &ClientId,
     tasks: &Arc<Tasks>,
 ) -> Result<RedisStore, ConnectError> {
-    let plan = ConnectPlan::new(url, options, client)?;
+    let plan = RedisPlan::new(url, options, client)?;
     if plan.url.deployment == Deployment::Cluster {
         let cluster = plan.cluster(tasks);
         return Ok(plan.start_cluster(cluster, tasks));
@@ -67,7 +67,7 @@ pub(crate) fn connect_lazy(
 }
 
 /// The servers to connect to, and how.
-struct ConnectPlan {
+struct RedisPlan {
     url: Url,
     options: RedisOptions,
     name: Arc<ClientName>,
@@ -78,7 +78,7 @@ struct ConnectPlan {
     server: Server,
 }
 
-impl ConnectPlan {
+impl RedisPlan {
     fn new(url: &str, options: RedisOptions, client: &ClientId) -> Result<Self, ConnectError> {
         let name = Arc::new(ClientName::new(&options, client));
         let url = Url::parse(url)?;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A client that is not known has both fields too.
 #[derive(Serialize)]
-struct Names<'a> {
+struct ClientNames<'a> {
     service: Option<&'a str>,
     instance: Option<&'a str>,
 }
@@ -18,7 +18,7 @@ struct Names<'a> {
 pub(super) fn client<S: Serializer>(client: &Option<ClientInfo>, to: S) -> Result<S::Ok, S::Error> {
     let client = client.as_ref();
     let service = client.map(|client| client.service.as_str());
-    Names { service, instance: client.map(|client| client.instance.as_str()) }.serialize(to)
+    ClientNames { service, instance: client.map(|client| client.instance.as_str()) }.serialize(to)
 }
 
 pub(super) fn millis<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {

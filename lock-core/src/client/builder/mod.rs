@@ -15,7 +15,7 @@ use lock_store::{ClientId, InvalidOptions, LockStore, MemoryStore, Owners, runti
 use crate::redis::connect::RedisOptions;
 use crate::{
     client::{LockClient, red_lock::RedLock},
-    hold::ClientInner,
+    hold,
     types::{ClientConfig, LockObserver, Observer, TicketKey},
 };
 
@@ -228,7 +228,7 @@ impl LockClientBuilder {
         self.settings.lease = store.session_lease().unwrap_or(self.settings.lease);
         self.settings.command_timeout =
             store.command_timeout().unwrap_or(self.settings.command_timeout);
-        LockClient::from_inner(ClientInner::start(owners, store, self.settings, tasks))
+        LockClient::from_inner(hold::start(owners, store, self.settings, tasks))
     }
 }
 

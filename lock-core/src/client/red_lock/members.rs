@@ -53,11 +53,11 @@ pub(super) struct Members {
     pub(super) granted_at: LeaseInstant,
     /// Cancelled when the guard is dropped or released.
     pub(super) ended: CancellationToken,
-    state: Mutex<State>,
+    state: Mutex<MemberState>,
 }
 
 #[derive(Debug)]
-enum State {
+enum MemberState {
     /// The cause is that of the last server that was removed.
     Held(Vec<Grant>, LostCause),
     Ended(LostCause),
@@ -70,26 +70,26 @@ impl Members {
             majority,
             granted_at: LeaseInstant::now(),
             ended: CancellationToken::new(),
-            state: Mutex::new(State::Held(grants, LostCause::Expired)),
+            state: Mutex::new(MemberState::Held(grants, LostCause::Expired)),
         })
     }
 
     /// Returns the result of `read` for the grants; for none once the guard is gone.
     pub(super) fn read<T>(&self, read: impl FnOnce(&[Grant]) -> T) -> T {
         match &*self.state.lock() {
-            State::Held(grants, _) => read(grants),
-            State::Ended(_) => read(&[]),
+            MemberState::Held(grants, _) => read(grants),
+            MemberState::Ended(_) => read(&[]),
         }
     }
 
     /// Fails if fewer than a majority have the lock: then it is lost for good.
     pub(super) fn check(&self) -> Result<(), Lost> {
         let (holds, removed) = match &*self.state.lock() {
-            State::Held(grants, cause) => {
+            MemberState::Held(grants, cause) => {
                 let holds = grants.iter().map(|grant| Arc::clone(grant.guard.hold()));
                 (holds.collect::<Vec<_>>(), *cause)
             }
-            State::Ended(cause) => (Vec::new(), *cause),
+            MemberState::Ended(cause) => (Vec::new(), *cause),
         };
         let checks: Vec<_> = holds.iter().map(|hold| hold.check()).collect();
         if checks.iter().filter(|check| check.is_ok()).count() >= self.majority {
@@ -107,7 +107,7 @@ impl Members {
     pub(super) fn add(&self, grant: Grant) -> Result<(), Grant> {
         // Looked at and added under one lock: no moment without a majority goes unnoticed.
         let mut state = self.state.lock();
-        let State::Held(grants, _) = &mut *state else { return Err(grant) };
+        let MemberState::Held(grants, _) = &mut *state else { return Err(grant) };
         let valid = grants.iter().filter(|grant| grant.is_valid()).count();
         if valid < self.majority || grants.iter().any(|other| other.run_id == grant.run_id) {
             return Err(grant);
@@ -120,7 +120,7 @@ impl Members {
     /// still have a grant that has ended here.
     pub(super) fn remove_ended(&self) -> Vec<Grant> {
         let mut state = self.state.lock();
-        let State::Held(grants, cause) = &mut *state else { return Vec::new() };
+        let MemberState::Held(grants, cause) = &mut *state else { return Vec::new() };
         let (valid, ended): (Vec<_>, _) = mem::take(grants).into_iter().partition(Grant::is_valid);
         *grants = valid;
         if let Some(Err(lost)) = ended.last().map(|grant| grant.guard.hold().is_live()) {
@@ -139,9 +139,9 @@ impl Members {
     pub(super) fn end(&self) -> Vec<Grant> {
         let cause = self.check().err().map_or(LostCause::Released, |lost| lost.cause());
         self.ended.cancel();
-        match mem::replace(&mut *self.state.lock(), State::Ended(cause)) {
-            State::Held(grants, _) => grants,
-            State::Ended(_) => Vec::new(),
+        match mem::replace(&mut *self.state.lock(), MemberState::Ended(cause)) {
+            MemberState::Held(grants, _) => grants,
+            MemberState::Ended(_) => Vec::new(),
         }
     }
 }

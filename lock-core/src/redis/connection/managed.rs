@@ -39,7 +39,7 @@ const LIVED: Duration = Duration::from_secs(1);
 pub(crate) struct ManagedConnection {
     discovery: Box<dyn Discovery>,
     name: Arc<ClientName>,
-    state: watch::Sender<State>,
+    state: watch::Sender<ConnectionState>,
     closed: CancellationToken,
     /// A connection that is open before the supervising task starts.
     first: Mutex<Option<FirstConnection>>,
@@ -53,12 +53,12 @@ pub(crate) struct ManagedConnection {
 pub(crate) type FirstConnection = (Arc<Server>, Connection, MissingRights);
 
 #[derive(Debug, Clone)]
-enum State {
+enum ConnectionState {
     Up(Arc<Server>, Arc<Connection>),
     Down { why: String, since: Instant },
 }
 
-impl State {
+impl ConnectionState {
     fn down(why: &str) -> Self {
         Self::Down { why: why.to_owned(), since: Instant::now() }
     }
@@ -73,7 +73,7 @@ impl ManagedConnection {
         Self {
             discovery,
             name,
-            state: watch::Sender::new(State::down("not connected yet")),
+            state: watch::Sender::new(ConnectionState::down("not connected yet")),
             closed: CancellationToken::new(),
             first: Mutex::new(first),
             old: Mutex::default(),
@@ -84,8 +84,8 @@ impl ManagedConnection {
 
     pub(crate) fn address(&self) -> String {
         match &*self.state.borrow() {
-            State::Up(server, _) => server.address.clone(),
-            State::Down { .. } => self.discovery.to_string(),
+            ConnectionState::Up(server, _) => server.address.clone(),
+            ConnectionState::Down { .. } => self.discovery.to_string(),
         }
     }
 
@@ -93,8 +93,8 @@ impl ManagedConnection {
         // Cancelled first: `down`, which may run on another thread, must not replace the reason
         // below with its own.
         self.closed.cancel();
-        let before = self.state.send_replace(State::down("the lock client is shut down"));
-        if let State::Up(_, connection) = before {
+        let before = self.state.send_replace(ConnectionState::down("the lock client is shut down"));
+        if let ConnectionState::Up(_, connection) = before {
             connection.end();
         }
         self.wait_pool.close();
@@ -103,7 +103,7 @@ impl ManagedConnection {
     /// Fails if there has been no connection for `time`: zero for none at present.
     pub(crate) fn check(&self, time: Duration) -> Result<(), Unavailable> {
         match &*self.state.borrow() {
-            State::Down { why, since } if since.elapsed() >= time => {
+            ConnectionState::Down { why, since } if since.elapsed() >= time => {
                 Err(Unavailable::unsent(why.clone()))
             }
             _ => Ok(()),
@@ -131,8 +131,10 @@ impl ManagedConnection {
                     // Stored before any command can be sent over it: if it breaks with a command in
                     // flight, the next connection must be able to kill it.
                     *self.old.lock() = connection.identity.clone();
-                    self.state
-                        .send_replace(State::Up(Arc::clone(&server), Arc::clone(&connection)));
+                    self.state.send_replace(ConnectionState::Up(
+                        Arc::clone(&server),
+                        Arc::clone(&connection),
+                    ));
                     if let Some(up) = last_up {
                         server.on_reconnect.call(up.elapsed());
                     }
@@ -248,12 +250,12 @@ impl ManagedConnection {
         // `since` stays the same when only the reason changes: callers measure with it how long
         // there was no connection.
         let (known, since) = match &*self.state.borrow() {
-            State::Down { why: known, since } => (*known == why, *since),
-            State::Up(..) => (false, Instant::now()),
+            ConnectionState::Down { why: known, since } => (*known == why, *since),
+            ConnectionState::Up(..) => (false, Instant::now()),
         };
         if !known {
             tracing::warn!(redis = %self.discovery, %why, "no connection to Redis");
-            self.state.send_replace(State::Down { why, since });
+            self.state.send_replace(ConnectionState::Down { why, since });
         }
     }
 
@@ -262,7 +264,7 @@ impl ManagedConnection {
         match &*self.state.borrow() {
             // The supervisor may not have noticed the end yet. Callers that got this connection
             // would fail over it again and again.
-            State::Up(server, connection) if !connection.has_ended() => {
+            ConnectionState::Up(server, connection) if !connection.has_ended() => {
                 Some((Arc::clone(server), Arc::clone(connection)))
             }
             _ => None,
@@ -343,12 +345,14 @@ mod tests {
         let server = Arc::new(fake.server());
         let managed = managed(fake.server());
         let connection = Arc::new(Connection::open(&server).await.expect("a connection"));
-        managed.state.send_replace(State::Up(Arc::clone(&server), Arc::clone(&connection)));
+        managed
+            .state
+            .send_replace(ConnectionState::Up(Arc::clone(&server), Arc::clone(&connection)));
         assert!(managed.now().is_some() && managed.check(Duration::ZERO).is_ok());
         connection.end();
         assert!(managed.now().is_none());
         let connection = Arc::new(Connection::open(&server).await.expect("a connection"));
-        managed.state.send_replace(State::Up(server, Arc::clone(&connection)));
+        managed.state.send_replace(ConnectionState::Up(server, Arc::clone(&connection)));
         managed.close();
         assert!(connection.has_ended() && managed.now().is_none());
         // As the watching task would, which already runs on another thread.

@@ -18,6 +18,6 @@ pub(crate) use client_name::{ClientName, REFRESH};
 pub(crate) use managed::{FirstConnection, ManagedConnection};
 #[cfg(feature = "test-util")]
 pub(crate) use multiplexed::ConnectionId;
-pub(crate) use multiplexed::{Connection, Failure, Response, has_shard_channels};
+pub(crate) use multiplexed::{CommandReply, Connection, Failure, has_shard_channels};
 pub(crate) use server_check::check_server;
 pub(crate) use transport::{Transport, push_channel};

@@ -66,7 +66,7 @@ impl From<NoReply> for Failure {
 
 /// An answer, and how many replicas have confirmed the write, if that was requested.
 #[derive(Debug)]
-pub(crate) struct Response {
+pub(crate) struct CommandReply {
     pub(crate) answer: Value,
     pub(crate) replicas: Option<i64>,
 }
@@ -104,7 +104,7 @@ impl Connection {
         &self,
         request: &Request<'_>,
         options: SendOptions,
-    ) -> Result<Response, Failure> {
+    ) -> Result<CommandReply, Failure> {
         let call = match request {
             Request::Command(command) => return self.put(&(*command).into(), options).await,
             Request::Script(call) => call,
@@ -125,7 +125,7 @@ impl Connection {
         call: &ScriptCall,
         command: &Packed,
         options: SendOptions,
-    ) -> Result<Response, Failure> {
+    ) -> Result<CommandReply, Failure> {
         let answer = async {
             let loaded = load(&self.transport, vec![call.script(self.sharded)]).await;
             loaded.map_err(|error| self.failure(error))?;
@@ -143,15 +143,19 @@ impl Connection {
         if self.has_ended() { Failure::ConnectionLost } else { Failure::ServerError(error) }
     }
 
-    async fn put(&self, command: &Packed, options: SendOptions) -> Result<Response, Failure> {
+    async fn put(&self, command: &Packed, options: SendOptions) -> Result<CommandReply, Failure> {
         if let Some(commands) = options.around(command) {
             return Box::pin(self.put_all(commands, options)).await;
         }
         let answer = one(self.query_all(command, options.sent).await?)?;
-        Ok(Response { answer, replicas: None })
+        Ok(CommandReply { answer, replicas: None })
     }
 
-    async fn put_all(&self, commands: Packed, options: SendOptions) -> Result<Response, Failure> {
+    async fn put_all(
+        &self,
+        commands: Packed,
+        options: SendOptions,
+    ) -> Result<CommandReply, Failure> {
         let mut answers = self.query_all(&commands, options.sent).await?.into_iter();
         // The replies arrive in the order of the commands around the script: ASKING before it, WAIT
         // after it.
@@ -164,7 +168,7 @@ impl Connection {
             Some(_) => redis::from_redis_value(next()?).ok(),
             None => None,
         };
-        Ok(Response { answer, replicas })
+        Ok(CommandReply { answer, replicas })
     }
 
     /// Sends commands in one write. Returns the answer or the error of each.

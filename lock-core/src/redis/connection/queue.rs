@@ -45,7 +45,7 @@ pub(super) struct Waiting {
 
 /// The state that the callers share with the connection's two tasks.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct QueueState {
     unsent: Vec<u8>,
     /// In the order in which they were sent.
     waiting: VecDeque<Waiting>,
@@ -59,7 +59,7 @@ pub(super) struct State {
 
 #[derive(Default)]
 pub(super) struct Queue {
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<QueueState>,
     /// Something is queued.
     queued: Notify,
     pub(super) ended: CancellationToken,

@@ -10,7 +10,7 @@ use lock_store::runtime::Mutex;
 use redis::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::multiplexed::{Connection, ConnectionId, Failure, Response};
+use super::multiplexed::{CommandReply, Connection, ConnectionId, Failure};
 use crate::redis::{
     connect::{ErrorClass, Server, classify},
     protocol::{Request, SendOptions},
@@ -104,7 +104,7 @@ impl WaitConnection<'_> {
         request: &Request<'_>,
         options: SendOptions,
         accepted: impl Fn(&Value) -> bool,
-    ) -> Result<Response, Failure> {
+    ) -> Result<CommandReply, Failure> {
         let Some((_, connection)) = &self.connection else {
             return Err(Failure::ConnectionLost);
         };

@@ -8,7 +8,7 @@ use lock_store::{
 };
 
 use super::{
-    free::{Counter, FreeValue},
+    free::{FreeValue, TokenCounter},
     key_names, scripts,
 };
 use crate::redis::protocol::{
@@ -22,7 +22,7 @@ pub(crate) struct NativeWire {
     /// Other libraries take these locks too.
     pub(crate) beside_set_nx: bool,
     /// One, or in a cluster one for each slot.
-    counters: Vec<Counter>,
+    counters: Vec<TokenCounter>,
     /// The name of the counter, unless there are several.
     single_counter: Option<String>,
 }
@@ -35,7 +35,7 @@ impl NativeWire {
         beside_set_nx: bool,
     ) -> Self {
         let counters = if in_cluster { usize::from(SLOTS) } else { 1 };
-        let counters = std::iter::repeat_with(Counter::default).take(counters).collect();
+        let counters = std::iter::repeat_with(TokenCounter::default).take(counters).collect();
         let single_counter = (!in_cluster).then(|| counter_name(&prefix, None));
         Self { prefix, client: client.clone(), beside_set_nx, counters, single_counter }
     }
@@ -73,7 +73,7 @@ impl NativeWire {
         }
     }
 
-    pub(crate) fn counter(&self, slot: u16) -> &Counter {
+    pub(crate) fn counter(&self, slot: u16) -> &TokenCounter {
         &self.counters[usize::from(slot)]
     }
 

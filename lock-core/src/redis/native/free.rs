@@ -60,14 +60,14 @@ const RAISED_FOR: Duration = Duration::from_secs(1);
 
 /// One counter: of a server, or of a slot of a cluster.
 #[derive(Debug, Default)]
-pub(crate) struct Counter {
+pub(crate) struct TokenCounter {
     /// The greatest token that is known.
     known: AtomicU64,
     /// The connection over which a script has raised it to Redis' clock, and when that was sent.
     raised: Mutex<Option<(Weak<Connection>, Instant)>>,
 }
 
-impl Counter {
+impl TokenCounter {
     /// The greatest token that is known.
     pub(crate) fn known(&self) -> u64 {
         self.known.load(Ordering::Acquire)
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_greatest_token_is_known_with_those_in_reserve() {
-        let counter = Counter::default();
+        let counter = TokenCounter::default();
         assert_eq!(counter.known(), 0);
         counter.granted(FencingToken::new(5), 2);
         assert_eq!(counter.known(), 7);
@@ -202,7 +202,7 @@ mod tests {
         let fake = FakeServer::start(|_| None).await;
         let open = async || Arc::new(Connection::open(&fake.server()).await.expect("a connection"));
         let (first, second) = (open().await, open().await);
-        let counter = Counter::default();
+        let counter = TokenCounter::default();
         assert!(!counter.may_increment(&first));
         counter.raised(&first, Instant::now());
         assert!(counter.may_increment(&first));

@@ -77,7 +77,7 @@ struct Try {
     answer: oneshot::Sender<Tried>,
 }
 
-struct Release {
+struct QueuedRelease {
     command: ReleaseCommand,
     answer: oneshot::Sender<ReleaseOutcome>,
 }
@@ -89,7 +89,7 @@ struct Leave {
 
 enum Pending {
     Try(Try),
-    Release(Release),
+    QueuedRelease(QueuedRelease),
     Leave(Leave),
 }
 
@@ -97,7 +97,7 @@ enum Pending {
 #[derive(Default)]
 struct Taken {
     tries: Vec<Try>,
-    releases: Vec<Release>,
+    releases: Vec<QueuedRelease>,
     leaves: Vec<Leave>,
 }
 
@@ -105,7 +105,7 @@ impl Taken {
     fn push(&mut self, one: Pending) {
         match one {
             Pending::Try(one) => self.tries.push(one),
-            Pending::Release(one) => self.releases.push(one),
+            Pending::QueuedRelease(one) => self.releases.push(one),
             Pending::Leave(one) => self.leaves.push(one),
         }
     }
@@ -173,7 +173,7 @@ impl Writer {
             return self.batches.release(&command).await;
         }
         let (answer, answered) = oneshot::channel();
-        let _ = self.queue.send(Pending::Release(Release { command, answer }));
+        let _ = self.queue.send(Pending::QueuedRelease(QueuedRelease { command, answer }));
         answered.await.unwrap_or_else(|_| Err(Unavailable::unsent("the lock client is shut down")))
     }
 
