@@ -27,18 +27,26 @@ pub(crate) fn under_the_layer(client: LockClient) -> Router {
 }
 
 pub(crate) async fn requests(router: Router, count: usize) {
-    // As `axum::serve` does: otherwise each request prepares its route.
-    let router = router.with_state(());
+    let router = prepared(router);
     for number in 0..count {
-        let request = Request::builder()
-            .method(Method::PUT)
-            .uri(format!("/items/{number}"))
-            .body(Body::empty())
-            .expect("a request");
-        let response = router.clone().oneshot(request).await.expect("it cannot fail");
-        assert_eq!(response.status(), StatusCode::OK);
-        response.into_body().collect().await.expect("a whole body");
+        request(&router, number).await;
     }
+}
+
+/// As `axum::serve` does: otherwise each request prepares its route.
+pub(crate) fn prepared(router: Router) -> Router {
+    router.with_state(())
+}
+
+pub(crate) async fn request(router: &Router, number: usize) {
+    let request = Request::builder()
+        .method(Method::PUT)
+        .uri(format!("/items/{number}"))
+        .body(Body::empty())
+        .expect("a request");
+    let response = router.clone().oneshot(request).await.expect("it cannot fail");
+    assert_eq!(response.status(), StatusCode::OK);
+    response.into_body().collect().await.expect("a whole body");
 }
 
 async fn change(Path(_id): Path<u64>) -> &'static str {
