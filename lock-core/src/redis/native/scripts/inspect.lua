@@ -10,7 +10,8 @@
 --
 -- Returns {STATE, nonce, kind, mode, ms left (-2: free), '', token ('': none), 1 if all are listed, holders, waiters}
 --         {WRONG_KIND, nonce}
--- kind     '' when there are neither holders nor waiters
+-- kind     '' when there are neither holders nor waiters, and when the value has none: another library's,
+--          or waiters beside no value
 -- mode     '' (free), read or write
 -- holders  {owner, reads, writes, ms left} of those whose time is not over; of another library's its text
 -- waiters  {owner, mode} in order, of those whose place is not over

@@ -87,10 +87,14 @@ pub(crate) const KEYS: &[&str] = &[
 
 /// A connection with all of these rights but `missing`.
 pub(crate) async fn user(store: &Store, missing: &[&str]) -> Cli {
+    user_with(store, COMMANDS.iter().chain(KEYS).filter(|right| !missing.contains(right))).await
+}
+
+/// A connection with these rights.
+pub(crate) async fn user_with<'a>(store: &Store, rights: impl Iterator<Item = &'a &'a str>) -> Cli {
     // The harness gives its connections a name. Before Redis 7 a new user has all channels.
     let user = ["ACL", "SETUSER", "locker", "reset", "resetchannels", "on", ">secret"];
     let user = user.into_iter().chain(["+client|setname"]);
-    let rights = COMMANDS.iter().chain(KEYS).filter(|right| !missing.contains(right));
     let words: Vec<&str> = user.chain(rights.copied()).collect();
     store.set(&words).await;
     Cli::connect(&format!("redis://locker:secret@{}", store.server.addr())).await

@@ -1,5 +1,11 @@
 //! Arguments that no script may act on.
 
+use std::collections::BTreeSet;
+
+use lock_core::test_util::{NATIVE_SCRIPTS, SCRIPTS};
+
+use crate::scripts::native::call as native_call;
+use crate::scripts::native::standing::waiting as native_waiting;
 use crate::scripts::support::call::{
     Call, LEASE, acquire_read, acquire_write, downgrade, release_read, release_write, renew_read,
     renew_write, upgrade,
@@ -31,8 +37,60 @@ pub(crate) const NO_NUMBERS: &[&str] = &[
     "１",
 ];
 
-/// Each call with its numbers, and whether 0 is one of them.
-fn calls() -> Vec<(Call, &'static [(&'static str, bool)])> {
+/// What is no fencing token: it may be greater than any lease.
+const NO_TOKENS: &[&str] = &["-1", "1.5", "abc", "", "nan", "inf", "9007199254740992", "1e400"];
+
+/// A call with its numbers, and whether 0 is one of them.
+type Numbers = (Call, &'static [(&'static str, bool)]);
+
+/// The scripts that take no number, or none that is checked.
+const WITHOUT_NUMBERS: [&str; 19] = [
+    "common/acquire_all",
+    "common/inspect",
+    "common/missing_rights",
+    "common/release_requested",
+    "common/transfer",
+    "fair/leave",
+    "fair_read_write/leave",
+    "fair_read_write/downgrade",
+    "fair_read_write/upgrade",
+    "fair_read_write/renew",
+    "semaphore/release",
+    "native/acquire_all",
+    "native/count_permits",
+    "native/inspect",
+    "native/leave",
+    "native/missing_rights",
+    "native/release_free",
+    "native/release_requested",
+    "native/transfer",
+];
+
+fn native_calls() -> Vec<Numbers> {
+    let acquired: &[_] = &[
+        ("lease", false),
+        ("holds", false),
+        ("place", true),
+        ("more", true),
+        ("floor", true),
+        ("total", true),
+    ];
+    let converted: &[_] = &[("lease", false), ("reads", true), ("writes", true), ("floor", true)];
+    vec![
+        (native_call::acquire("a:1"), acquired),
+        (native_call::read("a:1"), acquired),
+        (native_call::permits("a:1", 1, 2), acquired),
+        (native_call::convert("a:1", "write", 0, 1), converted),
+        (native_call::convert("a:1", "read", 1, 0), converted),
+        (native_call::release("ew", "a:1"), &[("holds", true)]),
+        (native_call::release("rr", "a:1").with("queued", 1), &[("holds", true)]),
+        (native_call::force_release(), &[("floor", true)]),
+        (native_call::request_release(), &[("ttl", false)]),
+    ]
+}
+
+/// Each call of Redisson's wire.
+fn calls() -> Vec<Numbers> {
     vec![
         (
             acquire_read("a:1", 1),
@@ -110,29 +168,53 @@ fn owner(call: &Call) -> Option<&'static str> {
     names.into_iter().find(|name| ["owner", "permit"].contains(name))
 }
 
+fn renewals() -> [Call; 6] {
+    [
+        renew_read("a:1"),
+        renew_write("a:1"),
+        plain_call::renew("a:1"),
+        semaphore_call::renew(1),
+        native_call::renew("e", "write", "a:1"),
+        native_call::renew("r", "read", "a:1"),
+    ]
+}
+
+#[test]
+fn each_script_with_numbers_is_called() {
+    let calls = calls().into_iter().chain(native_calls()).map(|(call, _)| call);
+    let called = calls.chain(renewals()).map(|call| call.script);
+    let known: BTreeSet<_> = called.chain(WITHOUT_NUMBERS).collect();
+    let all = SCRIPTS.iter().chain(NATIVE_SCRIPTS).map(|script| script.name);
+    assert_eq!(known, all.collect());
+}
+
 async fn refuses_all(store: &mut Store) {
     let before = store.keys().await;
-    for (call, numbers) in calls() {
+    for (call, numbers) in calls().into_iter().chain(native_calls()) {
+        // A release of several locks has an answer for each.
+        let refusal: &[_] =
+            if call.script == "native/release" { &["DONE", "INVALID"] } else { &["INVALID"] };
         for (name, zero) in numbers {
+            let values = if *name == "floor" { NO_TOKENS } else { NO_NUMBERS };
             let zero = (!zero).then_some(&"0");
-            for value in NO_NUMBERS.iter().chain(zero) {
+            for value in values.iter().chain(zero) {
                 let call = call.with(name, value);
-                assert_eq!(store.ask(&call).await, ["INVALID"], "{name} {value:?} in {call:?}");
+                assert_eq!(store.ask(&call).await, refusal, "{name} {value:?} in {call:?}");
             }
         }
         if let Some(owner) = owner(&call) {
             assert_eq!(store.ask(&call.with(owner, "")).await, ["INVALID"], "{call:?}");
         }
     }
-    for call in
-        [renew_read("a:1"), renew_write("a:1"), plain_call::renew("a:1"), semaphore_call::renew(1)]
-    {
+    for call in renewals() {
         for value in NO_NUMBERS.iter().chain(&["0"]) {
             let call = call.with("lease", value);
-            assert_eq!(store.ask(&call).await, ["RENEWED", "FAILED"], "{call:?}");
+            assert_eq!(store.ask(&call).await, ["RENEWED", "INVALID"], "{call:?}");
         }
         let no_owner = call.with(owner(&call).unwrap(), "");
-        assert_eq!(store.ask(&no_owner).await, ["RENEWED", "0"]);
+        // A lock of the other wire is of another type.
+        let answer = store.ask(&no_owner).await.remove(1);
+        assert!(["0", "FAILED"].contains(&answer.as_str()), "{no_owner:?}: {answer}");
     }
     store.unchanged_since(&before).await;
     assert!(store.told().await.is_empty());
@@ -167,4 +249,17 @@ async fn a_waiter_takes_no_place() {
     store.granted(&acquire_write("b:2", 1)).await;
     refuses_all(&mut store).await;
     store.stands([lock("b:2:write=1 mode=write", LEASE)]).await;
+}
+
+#[tokio::test]
+async fn a_native_lock_and_its_line_stay_as_they_are() {
+    let native = [
+        (native_call::acquire("a:1"), native_call::acquire("b:2")),
+        (native_call::read("a:1"), native_call::write("b:2")),
+        (native_call::permits("a:1", 2, 2), native_call::permits("b:2", 1, 2)),
+    ];
+    for (holder, waiter) in native {
+        let mut store = native_waiting(&[holder], &[waiter]).await;
+        refuses_all(&mut store).await;
+    }
 }

@@ -1,6 +1,8 @@
 //! A renewal after Redis' clock was set back: what then has far too long to live gets its lease.
 
 use crate::scripts::fair_read_write::call as fair_rw_call;
+use crate::scripts::native::call::{self as native_call, acquire, permits, read as native_read};
+use crate::scripts::native::standing::{WAITED_MS, line, places, set, text, waiting};
 use crate::scripts::plain::call as plain_call;
 use crate::scripts::semaphore::call::{self as semaphore_call, permit};
 use crate::scripts::support::call::{
@@ -104,4 +106,44 @@ async fn a_permit_gets_its_lease() {
     assert_eq!(store.ask(&semaphore_call::renew(1)).await, ["RENEWED", "1"]);
     let left = store.score(LEASES, &permit(1)).await.unwrap() - store.now().await;
     assert!(within(left, LEASE));
+}
+
+#[tokio::test]
+async fn a_native_lock_gets_its_lease() {
+    let own = native_call::renew("e", "write", "a:1");
+    let twice = acquire("a:1").with("holds", 2);
+    // Its time is the TTL; or it is in the value, with a re-entry or a waiter.
+    let alone = waiting(&[acquire("a:1")], &[]).await;
+    jump(&alone, &[LOCK]).await;
+    let entered = waiting(&[acquire("a:1"), twice], &[]).await;
+    entered.pass(-3_600_000);
+    jump(&entered, &[LOCK]).await;
+    let waited = waiting(&[acquire("a:1")], &[acquire("b:2")]).await;
+    waited.pass(-3_600_000);
+    for _call in 0..2 {
+        alone.replies(&own, "RENEWED 1").await;
+        alone.has([text("lt1ewa:1", LEASE)]).await;
+        entered.replies(&own, "RENEWED 1").await;
+        waited.replies(&own, "RENEWED 1").await;
+        // The key lives as long as before: the places of waiters may need it.
+        entered.has([text("lt1ewa:1 0 2 10m", JUMPED)]).await;
+        let value = text("lt1ewa:1 0 1 10m", LEASE + WAITED_MS);
+        waited.has([value, line("w:b:2"), places("w:b:2@65m")]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_native_reader_and_a_native_permit_get_their_lease_and_leave_others_theirs() {
+    for (holders, kind, mode) in [
+        ([native_read("a:1"), native_read("b:2")], "r", "read"),
+        ([permits("a:1", 1, 2), permits("b:2", 1, 2)], "s", "write"),
+    ] {
+        let store = waiting(&holders, &[]).await;
+        store.pass(-3_600_000);
+        jump(&store, &[LOCK]).await;
+        for _call in 0..2 {
+            store.replies(&native_call::renew(kind, mode, "a:1"), "RENEWED 1").await;
+            store.has([set(&format!("#kind:{kind}=0 a:1@10m b:2@70m"), JUMPED)]).await;
+        }
+    }
 }

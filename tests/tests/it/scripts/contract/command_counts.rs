@@ -1,8 +1,11 @@
 //! The reads of a step of a contended lock, counted by Redis: nothing twice.
 
+use crate::scripts::native::call::{
+    self as native_call, acquire as native_acquire, read, release, release_free, renew, write,
+};
 use crate::scripts::plain::call as plain_call;
 use crate::scripts::read_write::many_readers::cost;
-use crate::scripts::support::call::{acquire_read, acquire_write, release_write};
+use crate::scripts::support::call::{Call, LONGER, acquire_read, acquire_write, release_write};
 use crate::scripts::support::store::Store;
 
 #[tokio::test]
@@ -35,4 +38,100 @@ async fn a_release_looks_at_the_time_and_the_line_once() {
         let counts = cost(&store, &release("a:1", 0).with("queued", 1), "FREED").await;
         assert_eq!((counts["time"], counts["hgetall"]), (1, 1), "{counts:?}");
     }
+}
+
+/// The commands that a call runs, sorted, each as often as it ran.
+async fn commands(store: &Store, call: &Call, status: &str) -> String {
+    let mut counts = cost(store, call, status).await;
+    counts.remove("eval");
+    let each = counts.iter().flat_map(|(name, count)| vec![name.as_str(); *count as usize]);
+    each.collect::<Vec<_>>().join(" ")
+}
+
+/// Makes these calls one after the other: each has its reply, and runs these commands and no others.
+async fn cost_this(steps: &[(Call, &str, &str)]) {
+    let store = Store::start().await;
+    let mut found = Vec::new();
+    for (call, status, _) in steps {
+        found.push(commands(&store, call, status).await);
+    }
+    let expected: Vec<_> = steps.iter().map(|(_, _, commands)| *commands).collect();
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn on_the_native_wire_a_step_without_waiters_costs_these_commands_and_no_others() {
+    let longer = |call: Call| call.with("lease", LONGER);
+    cost_this(&[
+        (native_acquire("a:1"), "GRANTED", "exists get get set set time"),
+        (longer(renew("e", "write", "a:1")), "RENEWED", "get pexpire pttl"),
+        (native_acquire("a:1").with("holds", 2), "GRANTED", "exists get pttl set time"),
+        (release("ew", "a:1").with("holds", 1), "DONE", "exists get set time zrem"),
+        (release_free("lt1ewa:1"), "DONE", "del get"),
+        (release("ew", "a:1"), "DONE", "exists get"),
+        (read("a:1"), "GRANTED", "exists get get set set time"),
+        // The second reader makes a sorted set of it.
+        (
+            read("b:2"),
+            "GRANTED",
+            "del exists get get pexpire pttl set time zadd zadd zadd zrem zrem zrevrange",
+        ),
+        (
+            longer(renew("r", "read", "b:2")),
+            "RENEWED",
+            "get pexpire pttl time zadd zrem zscore zscore",
+        ),
+        (
+            release("rr", "b:2"),
+            "DONE",
+            "exists get pexpire time zcount zrange zrangebyscore zrem zrem zrevrange zscore zscore",
+        ),
+        (
+            release("rr", "a:1"),
+            "DONE",
+            "del exists get time zcount zrange zrangebyscore zrem zrem zrevrange zscore zscore",
+        ),
+        (native_call::inspect(), "STATE", "exists get get"),
+    ])
+    .await;
+}
+
+/// A place lives longer or shorter than those before it, so that what it costs to keep the line alive does
+/// not depend on how much time has passed.
+#[tokio::test]
+async fn on_the_native_wire_a_step_with_waiters_costs_these_commands_and_no_others() {
+    cost_this(&[
+        (write("a:1"), "GRANTED", "exists get get set set time"),
+        (
+            write("b:2"),
+            "BUSY",
+            "exists get pexpire pexpire pttl pttl pttl set time zadd zadd zadd zrangebyscore zrevrange zrevrange zscore",
+        ),
+        // It keeps its place.
+        (
+            write("b:2").with("place", 200_000),
+            "BUSY",
+            "exists get pttl pttl set time zadd zrangebyscore zrangebyscore zrevrange zscore",
+        ),
+        // Nothing is written.
+        (write("c:3").with("place", 0), "BUSY", "exists get time zrangebyscore zrangebyscore"),
+        (renew("r", "write", "a:1").with("lease", LONGER), "RENEWED", "get pexpire pttl set time"),
+        (
+            write("c:3").with("place", LONGER),
+            "BUSY",
+            "exists get pexpire pexpire pttl pttl set time zadd zadd zadd zrangebyscore zrangebyscore zrevrange zrevrange zscore",
+        ),
+        (
+            release("rw", "a:1"),
+            "DONE",
+            "exists get publish set time zadd zrangebyscore zrangebyscore zrem zrevrange zscore zscore",
+        ),
+        (
+            write("b:2").with("place", 0),
+            "GRANTED",
+            "exists get get set set time zrangebyscore zrangebyscore zrem zrem zrevrange zscore",
+        ),
+        (native_call::leave("r", &[("c:3", "write")]), "LEFT", "exists get set time zrem zrem zrem zrevrange"),
+    ])
+    .await;
 }

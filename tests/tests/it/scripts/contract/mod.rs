@@ -1,4 +1,5 @@
-//! What holds for the scripts of every kind of lock: arguments, headers, costs, tokens, memory.
+//! What holds for the scripts of every kind of lock, on both wires: arguments, headers, replies, costs,
+//! tokens, memory.
 
 pub(crate) mod arguments;
 mod bounds;
@@ -9,5 +10,6 @@ mod foreign_key;
 mod headers;
 mod memory_limit;
 mod quick;
+mod replies;
 mod sharded;
 mod wire_arguments;

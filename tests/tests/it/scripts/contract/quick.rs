@@ -1,7 +1,10 @@
-//! What is quick in a script: it does what the whole script does, with fewer commands.
+//! What is quick in a script, and on the native wire a script that is quick: it does what the whole script
+//! does, with fewer commands.
 
 use std::collections::BTreeMap;
 
+use crate::scripts::native::call::{self as native_call, LINE as NATIVE_LINE, PLACES};
+use crate::scripts::native::standing::stopped;
 use crate::scripts::plain::call as plain_call;
 use crate::scripts::read_write::many_readers::cost;
 use crate::scripts::support::call::{
@@ -284,4 +287,47 @@ end}
             store.expire().await;
         }
     }
+}
+
+/// It frees the lock as the whole script does, or changes nothing, and leaves all to that.
+#[tokio::test]
+async fn what_release_free_frees_it_frees_as_release_does() {
+    let mut store = stopped().await;
+    let waits = vec![
+        vec!["ZADD", NATIVE_LINE, "1", "w:b:2", "-1", "-w:b:2"],
+        vec!["ZADD", PLACES, "1700000300999", "w:b:2"],
+    ];
+    let set = |value| vec!["SET", LOCK, value, "PX", "600000"];
+    let mut freed = 0;
+    for (lock, line) in [
+        (vec![], vec![]),
+        (set("lt1ewa:1"), vec![]),
+        (set("lt1ewa:1 0 1 1700000600999"), waits.clone()),
+        (set("lt1ewa:1 0 2 1700000600999"), vec![]),
+        (set("lt1ewb:2"), vec![]),
+        (set("lt1era:1"), vec![]),
+        (set("lt1fwa:1"), vec![]),
+        (set("lt1e-"), waits),
+        (set("foreign"), vec![]),
+        (vec!["RPUSH", LOCK, "lt1ewa:1"], vec![]),
+        (vec!["HSET", LOCK, "a:1", "1"], vec![]),
+        (vec!["ZADD", LOCK, "0", "#kind:e", "1700000600999", "a:1"], vec![]),
+    ] {
+        let mut before = line;
+        before.extend((!lock.is_empty()).then_some(lock));
+        let quick = native_call::release_free("lt1ewa:1");
+        let (reply, left) = outcome(&mut store, &before, &quick).await;
+        if reply == ["DONE"] {
+            freed += 1;
+            let whole = native_call::release("ew", "a:1");
+            let (reply, expected) = outcome(&mut store, &before, &whole).await;
+            assert_eq!((reply[1].as_str(), left), ("FREED", expected), "{before:?}");
+        } else {
+            assert_eq!(reply, ["DONE", "1"], "{before:?}");
+            let nothing = native_call::release_free("");
+            let (_, expected) = outcome(&mut store, &before, &nothing).await;
+            assert_eq!(left, expected, "{before:?}");
+        }
+    }
+    assert_eq!(freed, 1);
 }

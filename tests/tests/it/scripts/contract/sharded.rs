@@ -1,7 +1,8 @@
 //! The form of the scripts for a cluster of Redis 7, where Redisson listens to shards.
 
-use lock_core::test_util::SHARDED_SCRIPTS;
+use lock_core::test_util::{NATIVE_SCRIPTS, SHARDED_SCRIPTS};
 
+use crate::scripts::native::call as native_call;
 use crate::scripts::plain::call as plain_call;
 use crate::scripts::support::call::{
     Call, acquire_read, acquire_write, release_read, release_write,
@@ -52,8 +53,40 @@ async fn a_waiter_is_woken_on_channels_of_both_sorts() {
 #[tokio::test]
 async fn redis_takes_every_script() {
     let store = Store::start().await;
-    for script in SHARDED_SCRIPTS {
-        let loaded = store.cli.try_query::<String>(&["SCRIPT", "LOAD", script.text]).await;
-        assert!(loaded.is_ok(), "{}: {loaded:?}", script.name);
+    let native = NATIVE_SCRIPTS.iter().map(|script| (script.name, native_text(script.text)));
+    let redisson = SHARDED_SCRIPTS.iter().map(|script| (script.name, script.text.to_owned()));
+    for (name, text) in redisson.chain(native) {
+        let loaded = store.cli.try_query::<String>(&["SCRIPT", "LOAD", &text]).await;
+        assert!(loaded.is_ok(), "{name}: {loaded:?}");
     }
+}
+
+/// Java listens to none of these: the channel of the shard is enough.
+#[tokio::test]
+async fn the_native_wire_publishes_on_channels_of_shards_alone() {
+    let waiters = ["b:2", "c:3"].map(native_call::read);
+    for (call, messages) in [
+        (native_call::release("rw", "a:1"), 2),
+        (native_call::convert("a:1", "read", 1, 0), 2),
+        (native_call::leave("r", &[("a:1", "write")]), 2),
+        (native_call::force_release(), 2),
+        (native_call::request_release(), 1),
+    ] {
+        let store = Store::start().await;
+        for before in [native_call::write("a:1")].iter().chain(&waiters) {
+            store.ask(before).await;
+        }
+        store.cli.reset_stats().await;
+        let text = native_text(call.text());
+        store.ask_as(&store.cli, ["EVAL", &text], &call).await.unwrap();
+        let counts = store.cli.command_counts().await;
+        assert_eq!(counts.get("spublish"), Some(&messages), "{call:?}");
+        assert_eq!(counts.get("publish"), None, "{call:?}");
+    }
+}
+
+/// The form for a cluster.
+fn native_text(text: &str) -> String {
+    let (_, rest) = text.split_once("local SHARDED = false").expect("it begins so");
+    format!("local SHARDED = true{rest}")
 }

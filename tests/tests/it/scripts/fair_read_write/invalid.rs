@@ -45,7 +45,7 @@ async fn refuses_all(store: &mut Store) {
     for mode in ["read", "write"] {
         for value in NO_NUMBERS.iter().chain(&["0"]) {
             let call = renew(mode, "a:1").with("lease", value);
-            assert_eq!(store.ask(&call).await, ["RENEWED", "FAILED"], "{call:?}");
+            assert_eq!(store.ask(&call).await, ["RENEWED", "INVALID"], "{call:?}");
         }
     }
     store.unchanged_since(&before).await;

@@ -50,6 +50,6 @@ async fn b5_b6_a_lease_that_is_none_left_a_lock_for_ever_or_none() {
     }
     store.stands([]).await;
     store.granted(&acquire("a:1", 1)).await;
-    assert_eq!(store.ask(&renew("a:1").with("lease", 0)).await, ["RENEWED", "FAILED"]);
+    assert_eq!(store.ask(&renew("a:1").with("lease", 0)).await, ["RENEWED", "INVALID"]);
     store.stands([lock("a:1=1", LEASE)]).await;
 }

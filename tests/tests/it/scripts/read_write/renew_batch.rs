@@ -52,7 +52,7 @@ async fn each_reader_has_its_own_answer() {
     let mut batch = batch(&renew_read("a:1"));
     batch.args[2 * 12 + 1].1 = "0".to_owned();
 
-    let others = [(7, "FAILED"), (8, "0"), (9, "0"), (10, "0"), (11, "FAILED"), (12, "FAILED")];
+    let others = [(7, "FAILED"), (8, "0"), (9, "0"), (10, "0"), (11, "FAILED"), (12, "INVALID")];
     assert_eq!(store.ask(&batch).await, answers(&others));
     assert_eq!(store.cli.string("lock:7").await.unwrap(), "foreign");
     assert!(!store.cli.exists("lock:8").await);
@@ -76,7 +76,7 @@ async fn each_writer_has_its_own_answer() {
     let mut batch = batch(&renew_write("a:1"));
     batch.args[2 * 9 + 1].1 = "1.5".to_owned();
 
-    assert_eq!(store.ask(&batch).await, answers(&[(7, "FAILED"), (8, "0"), (9, "FAILED")]));
+    assert_eq!(store.ask(&batch).await, answers(&[(7, "FAILED"), (8, "0"), (9, "INVALID")]));
     assert_eq!(store.cli.string("lock:7").await.unwrap(), "foreign");
     for hold in (0..HOLDS).filter(|hold| !(7..=9).contains(hold)) {
         assert!(within(store.cli.pttl(&format!("lock:{hold}")).await, LONGER));

@@ -133,7 +133,7 @@ async fn a_foreign_key_spoils_only_its_own_renewal() {
     batch.args.extend([one.clone(), one.clone(), one].concat());
     batch.args[2 * 3 + 1].1 = "0".to_owned();
     batch.keys.push(LEASES.to_owned());
-    assert_eq!(store.ask(&batch).await, ["RENEWED", "FAILED", "0", "1", "FAILED"]);
+    assert_eq!(store.ask(&batch).await, ["RENEWED", "FAILED", "0", "1", "INVALID"]);
     assert!(within(left(&store, 1).await, LONGER));
 }
 

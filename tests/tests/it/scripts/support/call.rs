@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use lock_core::test_util::SCRIPTS;
+use lock_core::test_util::{NATIVE_SCRIPTS, SCRIPTS};
 
 use crate::scripts::support::keys::{CHANNEL, COUNTER, LINE, LOCK, TAG, TOKEN};
 
@@ -64,8 +64,13 @@ impl Call {
 
     /// The text that Redis gets.
     pub(crate) fn text(&self) -> &'static str {
-        let script = SCRIPTS.iter().find(|script| script.name == self.script);
-        script.expect("a script of this name").text
+        let mut scripts = SCRIPTS.iter().chain(NATIVE_SCRIPTS);
+        scripts.find(|script| script.name == self.script).expect("a script of this name").text
+    }
+
+    /// The first argument, of a script that takes it for its nonce.
+    pub(crate) fn own_nonce(&self) -> Option<&str> {
+        (self.script == "native/release_free").then(|| self.args[0].1.as_str())
     }
 
     /// EVAL or EVALSHA: `how` has the command with the text or its digest.
@@ -73,7 +78,9 @@ impl Call {
         let mut words = how.map(String::from).to_vec();
         words.push(self.keys.len().to_string());
         words.extend(self.keys.iter().cloned());
-        words.push(nonce.to_owned());
+        if self.own_nonce().is_none() {
+            words.push(nonce.to_owned());
+        }
         words.extend(self.said().iter().map(|(_, value)| value.clone()));
         words
     }

@@ -38,7 +38,10 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) async fn start() -> Self {
-        let server = RedisServer::start().await;
+        Self::on(RedisServer::start().await).await
+    }
+
+    pub(crate) async fn on(server: RedisServer) -> Self {
         let cli = server.cli().await;
         let news = News::of(&server).await;
         Self {
@@ -72,6 +75,14 @@ impl Store {
         self.clock.store(STOPPED_MS, Ordering::Relaxed);
     }
 
+    /// Redis' time in ms, as the scripts read it.
+    pub(crate) async fn scripts_now(&self) -> i64 {
+        match self.clock.load(Ordering::Relaxed) {
+            0 => self.now().await,
+            stopped => stopped,
+        }
+    }
+
     /// The stopped clock goes on by this much, or back.
     pub(crate) fn pass(&self, ms: i64) {
         assert_ne!(self.clock.fetch_add(ms, Ordering::Relaxed), 0);
@@ -84,6 +95,7 @@ impl Store {
         call: &Call,
     ) -> RedisResult<Vec<String>> {
         let nonce = self.nonces.fetch_add(1, Ordering::Relaxed).to_string();
+        let nonce = call.own_nonce().map_or(nonce, str::to_owned);
         let words = call.words(how, &nonce);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         // A member's reply inside this one carries the nonce once more.
@@ -98,9 +110,14 @@ impl Store {
         }
         if reply[0] == "RENEWED" {
             // The words of an error are those of the server's version.
-            let failed =
-                reply[1..].iter_mut().filter(|answer| !["0", "1"].contains(&answer.as_str()));
+            let known = ["0", "1", "INVALID"];
+            let failed = reply[1..].iter_mut().filter(|answer| !known.contains(&answer.as_str()));
             failed.for_each(|answer| *answer = "FAILED".to_owned());
+        }
+        if call.script == "native/acquire_all" && reply[0] == "REFUSED" {
+            let mut words: Vec<_> = reply[2].split(' ').collect();
+            assert_eq!(words.remove(1), nonce, "{call:?}");
+            reply[2] = words.join(" ");
         }
         Ok(reply)
     }
