@@ -3,7 +3,9 @@
 use lock_tests::Cli;
 use redis::{RedisError, RedisResult};
 
-use crate::scripts::any::call::{acquire_all, asked, force_release, of, request_release, transfer};
+use crate::scripts::any::call::{
+    acquire_all, force_release, of, request_release, requested, transfer,
+};
 use crate::scripts::support::call::{
     Call, acquire_read, acquire_write, downgrade, release_read, release_write, renew_read,
     renew_write, upgrade,
@@ -147,7 +149,7 @@ fn walk_on() -> Vec<(Call, &'static str)> {
         (fair_call::acquire("b:2", 1), "BUSY"),
         (fair_call::acquire("c:3", 1), "BUSY"),
         (request_release(), "ASKED 1"),
-        (asked("a:1"), "ASKED 1"),
+        (requested("a:1"), "ASKED 1"),
         (force_release(), "FREED"),
         (fair_call::leave("b:2"), "GONE"),
         (fair_call::leave_together(&["b:2"]), "LEFT"),

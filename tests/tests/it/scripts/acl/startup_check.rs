@@ -53,11 +53,11 @@ fn it_checks_every_command_that_a_script_calls() {
     for scripts in [SCRIPTS, SHARDED_SCRIPTS, NATIVE_SCRIPTS] {
         let itself =
             scripts.iter().find(|script| script.name.ends_with("/missing_rights")).unwrap();
-        let asked = itself.text.split("{'").skip(1);
-        let asked = asked.filter_map(|rest| Some(rest.split_once('\'')?.0.to_owned()));
-        let asked: BTreeSet<_> = asked.chain(called(itself.text)).collect();
+        let requested = itself.text.split("{'").skip(1);
+        let requested = requested.filter_map(|rest| Some(rest.split_once('\'')?.0.to_owned()));
+        let requested: BTreeSet<_> = requested.chain(called(itself.text)).collect();
         for script in scripts {
-            let forgotten: Vec<_> = called(script.text).difference(&asked).cloned().collect();
+            let forgotten: Vec<_> = called(script.text).difference(&requested).cloned().collect();
             assert!(forgotten.is_empty(), "{}: {forgotten:?}", script.name);
         }
     }
@@ -72,9 +72,11 @@ async fn with_the_least_rights_none_is_missing_and_nothing_is_left() {
         ["RIGHTS", "[]", "[]", "[]", "[]"]
     );
     assert!(store.cli.keys().await.is_empty());
-    let told = store.told_where().await;
-    assert!(told.iter().all(|(channel, message)| channel.contains('\u{1}') && message.is_empty()));
-    assert_eq!(told.len(), CHANNELS.len());
+    let reported = store.reported_where().await;
+    assert!(
+        reported.iter().all(|(channel, message)| channel.contains('\u{1}') && message.is_empty())
+    );
+    assert_eq!(reported.len(), CHANNELS.len());
 }
 
 #[tokio::test]

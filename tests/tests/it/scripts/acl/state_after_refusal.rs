@@ -33,7 +33,7 @@ async fn without_publish_a_release_counts_and_is_not_announced() {
         assert_eq!(ask(&store, &cli, &release_read("a:1", 0)).await.unwrap(), ["FREED"]);
         store.stands([]).await;
     }
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 /// The same for a waiter: it blocks no other any more, though no message is sent at once.
@@ -46,7 +46,7 @@ async fn without_publish_a_waiter_that_leaves_takes_its_place_along() {
         let leave = (waiter.release)("b:2", 0).with("queued", 1);
         assert_eq!(ask(&store, &cli, &leave).await.unwrap(), ["GONE"]);
         store.stands([]).await;
-        assert!(store.told().await.is_empty());
+        assert!(store.reported().await.is_empty());
     }
 }
 

@@ -20,7 +20,7 @@ fn pairs() -> impl Iterator<Item = [Member; 2]> {
 
 async fn clear(store: &mut Store) {
     store.set(&["FLUSHALL"]).await;
-    store.told_where().await;
+    store.reported_where().await;
 }
 
 /// What stands of one lock: not its token, nor its waiters' times.
@@ -83,7 +83,7 @@ async fn all_free_are_granted_and_granted_again() {
         for member in &pair {
             assert_eq!(store.ask(&member.other()).await[0], "BUSY", "{pair:?}");
         }
-        assert_eq!(store.told_where().await, []);
+        assert_eq!(store.reported_where().await, []);
     }
 }
 
@@ -146,7 +146,9 @@ async fn a_hold_further_out_stays() {
             }
             assert_eq!(refused(&store, &members, at + 1).await[0], "BUSY");
             assert_eq!(texts(&of(&store, FIRST).await), texts(&before));
-            assert!(!store.told_where().await.iter().any(|(channel, _)| channel.contains(FIRST)));
+            assert!(
+                !store.reported_where().await.iter().any(|(channel, _)| channel.contains(FIRST))
+            );
             // And is taken back to where it was when it had been granted before.
             store.set(&["DEL", SECOND, &format!("lock_waiters:{{{SECOND}}}")]).await;
             let reply = store.ask(&acquire_all(&members)).await;
@@ -172,10 +174,10 @@ async fn an_undone_grant_is_announced_to_waiters() {
         assert_eq!(store.ask(&waiter).await[0], "BUSY");
         // The holder's time is over.
         store.set(&["DEL", FIRST, &format!("{{{FIRST}}}:timeout")]).await;
-        store.told_where().await;
+        store.reported_where().await;
         assert_eq!(refused(&store, &members, 2).await[0], "BUSY");
-        let told = store.told_where().await;
-        assert!(told.contains(&members[0].told()), "{members:?}: {told:?}");
+        let reported = store.reported_where().await;
+        assert!(reported.contains(&members[0].reported()), "{members:?}: {reported:?}");
         must(&store, &waiter).await;
     }
 }
@@ -205,8 +207,8 @@ async fn holds_of_one_lock_are_given_back_from_the_inside() {
         must(&store, &busy.other()).await;
         let members = [Member::new(write, FIRST, 1), Member::new(read, FIRST, 1), busy.clone()];
         assert_eq!(refused(&store, &members, 3).await[0], "BUSY");
-        let told = store.told_where().await;
-        assert_eq!(told, [("redisson_rwlock:{lock:1}".to_owned(), "1".to_owned())]);
+        let reported = store.reported_where().await;
+        assert_eq!(reported, [("redisson_rwlock:{lock:1}".to_owned(), "1".to_owned())]);
         assert_eq!(of(&store, FIRST).await, Vec::<Key>::new());
     }
 }
@@ -282,7 +284,7 @@ async fn arguments_that_are_none_write_nothing() {
         }
     }
     assert!(store.keys().await.is_empty());
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]
@@ -326,7 +328,7 @@ async fn at_the_memory_limit_none_is_granted_and_nothing_left() {
         let refused = store.try_ask(&acquire_all(&pair)).await.unwrap_err();
         assert!(is_at_the_memory_limit(&refused), "{pair:?}: {refused}");
         assert!(store.keys().await.is_empty());
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
     }
 }
 
@@ -370,8 +372,8 @@ async fn an_error_of_one_member_leaves_none_held() {
         let error = store.ask_as(&locker, ["EVAL", call.text()], &call).await.unwrap_err();
         assert!(crate::scripts::acl::required::forbidden(&error), "{error}");
         assert_eq!(of(&store, FIRST).await, Vec::<Key>::new());
-        let told = ("redisson_rwlock:{lock:1}".to_owned(), "1".to_owned());
-        assert!(store.told_where().await.contains(&told));
+        let reported = ("redisson_rwlock:{lock:1}".to_owned(), "1".to_owned());
+        assert!(store.reported_where().await.contains(&reported));
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Sort {
     /// Another of this sort is in the way of the first.
     other: fn(&str, u32) -> Call,
     /// The channel and the message that wake the waiter `w:5`.
-    pub(crate) told: fn() -> (String, String),
+    pub(crate) reported: fn() -> (String, String),
 }
 
 pub(crate) const SORTS: [Sort; 7] = [
@@ -28,42 +28,42 @@ pub(crate) const SORTS: [Sort; 7] = [
         counted: true,
         more_keys: || vec![],
         other: acquire_write,
-        told: || (CHANNEL.into(), woken("w:5", "0")),
+        reported: || (CHANNEL.into(), woken("w:5", "0")),
     },
     Sort {
         acquire: acquire_write,
         counted: true,
         more_keys: || vec![],
         other: acquire_write,
-        told: || (CHANNEL.into(), woken("w:5", "1")),
+        reported: || (CHANNEL.into(), woken("w:5", "1")),
     },
     Sort {
         acquire: plain_call::acquire,
         counted: true,
         more_keys: || vec![],
         other: plain_call::acquire,
-        told: || (LOCK_CHANNEL.into(), woken("w:5", "0")),
+        reported: || (LOCK_CHANNEL.into(), woken("w:5", "0")),
     },
     Sort {
         acquire: fair_call::acquire,
         counted: true,
         more_keys: || vec![],
         other: fair_call::acquire,
-        told: || (format!("{LOCK_CHANNEL}:w:5"), "0".into()),
+        reported: || (format!("{LOCK_CHANNEL}:w:5"), "0".into()),
     },
     Sort {
         acquire: |owner, holds| fair_rw_call::acquire("read", owner, holds),
         counted: true,
         more_keys: || vec![CHANNEL.into()],
         other: |owner, holds| fair_rw_call::acquire("write", owner, holds),
-        told: || (format!("{TURN}:w:5"), "1".into()),
+        reported: || (format!("{TURN}:w:5"), "1".into()),
     },
     Sort {
         acquire: |owner, holds| fair_rw_call::acquire("write", owner, holds),
         counted: true,
         more_keys: || vec![CHANNEL.into()],
         other: |owner, holds| fair_rw_call::acquire("write", owner, holds),
-        told: || (format!("{TURN}:w:5"), "1".into()),
+        reported: || (format!("{TURN}:w:5"), "1".into()),
     },
     Sort {
         acquire: |owner, _| {
@@ -76,7 +76,7 @@ pub(crate) const SORTS: [Sort; 7] = [
             let (_, number) = owner.split_once(':').unwrap();
             semaphore_call::wait(number.parse().unwrap(), 1)
         },
-        told: || (SEMAPHORE_CHANNEL.into(), woken_permit(5, "1")),
+        reported: || (SEMAPHORE_CHANNEL.into(), woken_permit(5, "1")),
     },
 ];
 
@@ -115,8 +115,8 @@ impl Member {
         of(self.name, (self.sort.acquire)("w:5", 1))
     }
 
-    pub(crate) fn told(&self) -> (String, String) {
-        let (channel, message) = (self.sort.told)();
+    pub(crate) fn reported(&self) -> (String, String) {
+        let (channel, message) = (self.sort.reported)();
         (channel.replace("lock:k", self.name), message)
     }
 

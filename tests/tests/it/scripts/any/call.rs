@@ -38,7 +38,7 @@ pub(crate) fn request_release() -> Call {
     Call::new("common/request_release", [LOCK, ASKED, LEASES], args)
 }
 
-pub(crate) fn asked(owner: &str) -> Call {
+pub(crate) fn requested(owner: &str) -> Call {
     let args: [(_, &dyn Display); 1] = [("owner", &owner)];
     Call::new("common/release_requested", [ASKED], args)
 }

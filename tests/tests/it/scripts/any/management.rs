@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use crate::scripts::any::call::{asked, force_release, inspect, request_release};
+use crate::scripts::any::call::{force_release, inspect, request_release, requested};
 use crate::scripts::semaphore::call::permit;
 use crate::scripts::support::call::{Call, LEASE, LONGER, acquire_read, acquire_write};
 use crate::scripts::support::keys::{
@@ -178,7 +178,7 @@ async fn something_else_under_the_name() {
             assert_eq!(store.ask(&call).await, ["WRONG_KIND"], "{call:?} on {foreign:?}");
         }
         store.unchanged_since(&before).await;
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
     }
     // A token key that holds none is no reason to delete the lock and hand out no other.
     let store = Store::start().await;
@@ -191,21 +191,21 @@ async fn something_else_under_the_name() {
 
 /// The lock is free whatever its holder, the token is newer than any, and these channels got
 /// messages.
-async fn forced(store: &mut Store, told: &[(&str, &str)]) {
-    let _before = store.told_where().await;
+async fn forced(store: &mut Store, reported: &[(&str, &str)]) {
+    let _before = store.reported_where().await;
     let token: u64 = store.cli.string(TOKEN).await.unwrap().parse().unwrap();
     let reply = store.ask(&force_release()).await;
     assert_eq!(reply[0], "FREED");
     assert!(reply[1].parse::<u64>().unwrap() > token);
     assert_eq!(store.cli.string(TOKEN).await, Some(reply[1].clone()));
-    let told: Vec<_> =
-        told.iter().map(|(to, what)| ((*to).to_owned(), (*what).to_owned())).collect();
-    assert_eq!(store.told_where().await, told);
+    let reported: Vec<_> =
+        reported.iter().map(|(to, what)| ((*to).to_owned(), (*what).to_owned())).collect();
+    assert_eq!(store.reported_where().await, reported);
     assert!(!store.cli.exists(LOCK).await);
     let again = store.ask(&force_release()).await;
     assert_eq!(again[0], "GONE");
     assert!(again[1] > reply[1]);
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]
@@ -260,14 +260,14 @@ async fn waiters_keep_their_places_and_are_woken() {
 async fn all_permits_are_given_back() {
     let mut store = Store::start().await;
     ask_all(&store, &[1, 2].map(|number| semaphore_call::acquire(number, 3))).await;
-    store.told_where().await;
+    store.reported_where().await;
     assert_eq!(store.ask(&force_release()).await, ["FREED", ""]);
     assert_eq!(store.cli.string(LOCK).await.unwrap(), "3");
-    let told = (SEMAPHORE_CHANNEL.to_owned(), "3".to_owned());
-    assert_eq!(store.told_where().await, [told]);
+    let reported = (SEMAPHORE_CHANNEL.to_owned(), "3".to_owned());
+    assert_eq!(store.reported_where().await, [reported]);
     assert_eq!(store.ask(&force_release()).await, ["GONE", ""]);
     assert!(!store.cli.exists(LEASES).await && !store.cli.exists(TOKEN).await);
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]
@@ -296,14 +296,14 @@ async fn only_holders_get_the_release_request() {
     store.granted(&acquire_read("c:3", 1)).await;
     store.lapse("c:3", 1).await;
     assert_eq!(store.ask(&request_release().with("ttl", LONGER)).await, ["ASKED", "2"]);
-    assert_eq!(store.told_where().await, [(ASKED.to_owned(), "1".to_owned())]);
+    assert_eq!(store.reported_where().await, [(ASKED.to_owned(), "1".to_owned())]);
     // A later request with a shorter time.
     assert_eq!(store.ask(&request_release().with("ttl", 60_000)).await, ["ASKED", "2"]);
     assert!(within(store.cli.pttl(ASKED).await, LONGER));
     for (owner, is) in [("a:1", "1"), ("b:2", "1"), ("c:3", "0"), ("", "0")] {
-        assert_eq!(store.ask(&asked(owner)).await, ["ASKED", is], "{owner}");
+        assert_eq!(store.ask(&requested(owner)).await, ["ASKED", is], "{owner}");
     }
-    assert_eq!(store.ask(&asked("a:1")).await, ["ASKED", "1"], "asking is no answer to it");
+    assert_eq!(store.ask(&requested("a:1")).await, ["ASKED", "1"], "asking is no answer to it");
 }
 
 #[tokio::test]
@@ -319,7 +319,7 @@ async fn holders_of_every_kind_get_the_request() {
         let store = Store::start().await;
         ask_all(&store, &[holder]).await;
         assert_eq!(store.ask(&request_release()).await, ["ASKED", "1"]);
-        assert_eq!(store.ask(&asked(owner)).await, ["ASKED", "1"]);
+        assert_eq!(store.ask(&requested(owner)).await, ["ASKED", "1"]);
     }
 }
 
@@ -330,7 +330,7 @@ async fn something_else_under_the_name_of_the_request() {
     store.set(&["SET", ASKED, "x"]).await;
     let before = store.keys().await;
     assert_eq!(store.ask(&request_release()).await, ["WRONG_KIND"]);
-    assert_eq!(store.ask(&asked("a:1")).await, ["ASKED", "0"]);
+    assert_eq!(store.ask(&requested("a:1")).await, ["ASKED", "0"]);
     store.unchanged_since(&before).await;
 }
 
@@ -347,7 +347,7 @@ async fn a_release_request_forgets_past_holders() {
     let shorter = request_release().with("ttl", 60_000);
     assert_eq!(store.ask(&shorter).await, ["ASKED", "1"]);
     for (owner, is) in [("a:1", "0"), ("b:2", "0"), ("c:3", "1")] {
-        assert_eq!(store.ask(&asked(owner)).await, ["ASKED", is], "{owner}");
+        assert_eq!(store.ask(&requested(owner)).await, ["ASKED", is], "{owner}");
     }
     assert!(within(store.cli.pttl(ASKED).await, LONGER));
 }

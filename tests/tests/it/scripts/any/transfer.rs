@@ -32,7 +32,7 @@ async fn a_write_goes_to_its_new_owner_with_its_time() {
             let keys = [vec![lock("b:2:write=1 mode=write", LONGER)], fair_line(line)];
             store.stands(keys.concat()).await;
         }
-        assert!(store.told().await.is_empty(), "nothing is free");
+        assert!(store.reported().await.is_empty(), "nothing is free");
         is_lost(&store, &transfer("write", "a:1", "c:3")).await;
     }
 }

@@ -217,7 +217,7 @@ async fn refuses_all(store: &mut Store) {
         assert!(["0", "FAILED"].contains(&answer.as_str()), "{no_owner:?}: {answer}");
     }
     store.unchanged_since(&before).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]

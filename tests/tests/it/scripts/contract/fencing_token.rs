@@ -165,7 +165,7 @@ async fn what_is_no_token_grants_nothing() {
         assert_eq!(store.ask(&acquire_read("a:1", 1)).await, ["WRONG_KIND"], "{set:?}");
         assert_eq!(store.ask(&acquire_write("a:1", 1)).await, ["WRONG_KIND"], "{set:?}");
         store.unchanged_since(&before).await;
-        assert_eq!(store.told().await, ["0"]);
+        assert_eq!(store.reported().await, ["0"]);
     }
 }
 
@@ -325,5 +325,5 @@ async fn what_is_no_token_grants_nothing_on_the_native_wire() {
     // What draws no token does not look at it.
     store.set(&["DEL", LOCK]).await;
     store.replies(&permits("a:1", 1, 1), "GRANTED ").await;
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }

@@ -35,7 +35,7 @@ async fn untouched(foreign: &[&str], expected: &[(Call, &str)]) {
             store.unchanged_since(&before).await;
         }
     }
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]

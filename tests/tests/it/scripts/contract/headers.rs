@@ -132,7 +132,8 @@ fn every_script_is_sent_to_redis_whole_and_after_what_it_uses() {
             let file = file_name(script.name, &files);
             let (_, text) = files.iter().find(|(name, _)| name == file).unwrap();
             let before = script.text.strip_suffix(text.as_str()).expect("the file comes last");
-            let before = before.strip_prefix(opening).expect("whether shards are told comes first");
+            let before =
+                before.strip_prefix(opening).expect("whether shards are reported comes first");
             let before = after_fast_path(before, &files).expect("the fast path in one block");
             assert_eq!(used(before, &files), Some(""), "{}", script.name);
         }
@@ -296,7 +297,7 @@ fn the_calls_of_these_tests_name_arguments_as_the_headers_do() {
         any_call::inspect(),
         any_call::force_release(),
         any_call::request_release(),
-        any_call::asked("a:1"),
+        any_call::requested("a:1"),
         any_call::transfer("read", "a:1", "b:2"),
         fair_rw_call::write("a:1"),
         fair_rw_call::release("read", "a:1", 0),

@@ -27,7 +27,7 @@ async fn nothing_is_granted_and_nothing_left() {
     }
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["GONE"]);
     assert_eq!(store.ask(&release_write("a:1", 0).with("queued", 1)).await, ["GONE"]);
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn a_reader_renews_re_enters_and_releases() {
     store.stands([lock("a:1=1 mode=read", LONGER), read("a:1", 1, LONGER)]).await;
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(store.told().await, ["0"]);
+    assert_eq!(store.reported().await, ["0"]);
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn a_writer_renews_re_enters_and_releases() {
     store.stands([lock("a:1:write=1 mode=write", LONGER)]).await;
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn reads_inside_a_write_end_in_any_order() {
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["RELEASED"]);
     let holds = [1, 2].map(|hold| read("a:1", hold, LEASE));
     store.stands(with(lock("a:1=2 mode=read", LEASE), holds)).await;
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["FREED"]);
     store.stands([]).await;
 }
@@ -116,7 +116,7 @@ async fn a_writer_becomes_a_reader() {
     store.fill().await;
     assert_eq!(store.ask(&downgrade("a:1", 1, 0)).await, ["RELEASED"]);
     store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE)]).await;
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn a_waiting_writer_leaves() {
         .await;
     assert_eq!(store.ask(&release_write("b:2", 0).with("queued", 1)).await, ["GONE"]);
     store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE)]).await;
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn a_waiting_reader_leaves() {
     store.fill().await;
     assert_eq!(store.ask(&release_read("b:2", 0).with("queued", 1)).await, ["GONE"]);
     store.stands([lock("a:1:write=1 mode=write", LEASE)]).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -157,9 +157,9 @@ async fn a_lock_is_reserved_for_its_next_waiter() {
             .await;
             store.fill().await;
             assert_eq!(store.ask(&release).await[0], "FREED");
-            assert_eq!(store.told_where().await, waiter.wakes(&["b:2"]));
+            assert_eq!(store.reported_where().await, waiter.wakes(&["b:2"]));
             assert_eq!(store.ask(&waiter.leave("b:2")).await, ["GONE"]);
-            assert_eq!(store.told_where().await, waiter.wakes(&["d:4"]));
+            assert_eq!(store.reported_where().await, waiter.wakes(&["d:4"]));
             assert_eq!(places(&store).await, ["write:d:4 -8000..50"]);
         }
     }
@@ -197,7 +197,7 @@ async fn no_native_lock_is_granted_and_nothing_left() {
     store.replies(&native_call::renew("e", "write", "a:1"), "RENEWED 0").await;
     store.replies(&native_call::release_free("lt1ewa:1"), "DONE 1").await;
     store.has([]).await;
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]
@@ -316,7 +316,7 @@ async fn a_native_lock_is_reserved_for_its_next_waiter() {
         store.replies(&native_call::leave("e", &[("b:2", "write")]), "LEFT").await;
         let waits = native_places("w:c:3@50ms w:d:4@5m");
         store.has([text("lt1e-", PLACE_MS), line("w:c:3 w:d:4"), waits]).await;
-        assert_eq!(store.told_where().await, [woken("b:2"), woken("c:3")]);
+        assert_eq!(store.reported_where().await, [woken("b:2"), woken("c:3")]);
     }
 }
 

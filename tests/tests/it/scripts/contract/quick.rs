@@ -72,9 +72,9 @@ async fn left_by(store: &Store, reply: &[String]) -> Vec<Key> {
         key.ttl = minutes(key.ttl);
     }
     for key in keys.iter_mut().filter(|key| key.name == TOKEN) {
-        let told = reply.get(1).map(|token| format!("string {token}"));
-        if told.as_ref() == Some(&key.content) {
-            key.content = "what was told".to_owned();
+        let reported = reply.get(1).map(|token| format!("string {token}"));
+        if reported.as_ref() == Some(&key.content) {
+            key.content = "what was reported".to_owned();
         }
     }
     keys
@@ -91,7 +91,7 @@ async fn outcome(store: &mut Store, before: &[Vec<&str>], call: &Call) -> (Vec<S
     if reply[0] == "BUSY" || reply[0] == "YIELD" {
         reply[1] = minutes(reply[1].parse().unwrap()).to_string();
     }
-    reply.extend(store.told_where().await.into_iter().map(|told| format!("{told:?}")));
+    reply.extend(store.reported_where().await.into_iter().map(|reported| format!("{reported:?}")));
     (reply, left)
 }
 

@@ -79,8 +79,8 @@ fn of_a_release() {
         is_said(kind, step(0, false), &call, keys);
         assert_eq!(call.said().len(), 1);
         is_said(kind, step(1, false), &release("a:1", 1), keys);
-        let (told, _) = sent(kind, step(0, true));
-        assert_eq!(told, call.keys);
+        let (reported, _) = sent(kind, step(0, true));
+        assert_eq!(reported, call.keys);
     }
 }
 

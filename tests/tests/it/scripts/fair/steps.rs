@@ -19,14 +19,18 @@ pub(crate) async fn queued(waiters: &[&str]) -> Store {
     store
 }
 
-/// Whose turn was told since the last look.
+/// Whose turn was reported since the last look.
 pub(crate) async fn turns(store: &mut Store) -> Vec<String> {
-    let told = store.told_where().await.into_iter();
-    told.map(|(channel, message)| {
-        assert_eq!(message, "0");
-        channel.strip_prefix(&format!("{LOCK_CHANNEL}:")).expect("a waiter's channel").to_owned()
-    })
-    .collect()
+    let reported = store.reported_where().await.into_iter();
+    reported
+        .map(|(channel, message)| {
+            assert_eq!(message, "0");
+            channel
+                .strip_prefix(&format!("{LOCK_CHANNEL}:"))
+                .expect("a waiter's channel")
+                .to_owned()
+        })
+        .collect()
 }
 
 /// The waiter has died: its time is over, on Redis' clock.

@@ -30,7 +30,7 @@ async fn the_plain_read_write_lock_is_another_kind_and_the_reverse() {
         assert_eq!(store.ask(&plain("b:2", 1)).await, ["WRONG_KIND"]);
         assert_eq!(store.ask(&end("w:1")).await, ["FREED"]);
         store.granted(&plain("b:2", 1)).await;
-        let _told = store.told().await;
+        let _told = store.reported().await;
     }
 }
 
@@ -48,9 +48,9 @@ async fn java_holds_as_any_owner_and_is_notified_of_releases() {
     }
     store.granted(&write("w:2")).await;
     assert!(within(Java::Write.ask(&store, "j:2").await.unwrap(), LEASE));
-    let _told = store.told().await;
+    let _told = store.reported().await;
     assert_eq!(store.ask(&end("w:2")).await, ["FREED"]);
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
     assert_eq!(Java::Write.ask(&store, "j:2").await, None);
     assert_eq!(store.refused(&read("r:1"), "BUSY", LEASE).await, ["1"]);
 }

@@ -25,7 +25,7 @@ fn calls() -> Vec<(Call, &'static [(&'static str, bool)])> {
 }
 
 async fn refuses_all(store: &mut Store) {
-    store.told_where().await;
+    store.reported_where().await;
     let before = store.keys().await;
     for (call, numbers) in calls() {
         for (name, zero) in numbers {
@@ -49,7 +49,7 @@ async fn refuses_all(store: &mut Store) {
         }
     }
     store.unchanged_since(&before).await;
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn something_else_under_the_name_stays_as_it_is() {
             store.unchanged_since(&before).await;
             // A waiter of the line can leave all the same.
             assert_eq!(store.ask(&release("write", "b:2", 0)).await, ["GONE"]);
-            assert_eq!(store.told_where().await, []);
+            assert_eq!(store.reported_where().await, []);
         }
     }
 }
@@ -134,7 +134,7 @@ async fn something_else_in_the_place_of_the_line_or_its_waiters() {
         assert_eq!(store.ask(&downgrade("a:1", 1, 0)).await, ["RELEASED"]);
         assert_eq!(store.ask(&renew("read", "a:1")).await, ["RENEWED", "1"]);
         assert_eq!(store.ask(&release("read", "a:1", 0)).await, ["FREED"]);
-        assert_eq!(store.told_where().await, [release_told("1"), release_told("0")]);
+        assert_eq!(store.reported_where().await, [release_told("1"), release_told("0")]);
         store.set(&["DEL", TOKEN]).await;
         let left = store.keys().await.into_iter();
         let left: Vec<_> =
@@ -226,7 +226,7 @@ async fn at_the_memory_limit_nothing_new_is_granted_and_nothing_left() {
     for mode in ["read", "write"] {
         assert_eq!(store.ask(&release(mode, "a:1", 0)).await, ["GONE"]);
     }
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]
@@ -258,14 +258,14 @@ async fn at_the_memory_limit_holds_can_be_kept_turned_and_released() {
     everything_ends(&store).await;
     assert_eq!(store.ask(&release("write", "a:1", 1)).await, ["RELEASED"]);
     assert_eq!(store.ask(&downgrade("a:1", 1, 0)).await, ["RELEASED"]);
-    assert_eq!(store.told_where().await, [release_told("1"), turn_of("b:2")]);
+    assert_eq!(store.reported_where().await, [release_told("1"), turn_of("b:2")]);
     assert_eq!(store.ask(&renew("read", "a:1")).await, ["RENEWED", "1"]);
     everything_ends(&store).await;
     // Nothing of a renewal has to be written.
     store.set(&["DEL", LINE]).await;
     assert_eq!(store.ask(&renew("read", "a:1")).await, ["RENEWED", "1"]);
     assert_eq!(store.ask(&release("read", "a:1", 0)).await, ["FREED"]);
-    assert_eq!(store.told_where().await, [release_told("0")]);
+    assert_eq!(store.reported_where().await, [release_told("0")]);
 }
 
 #[tokio::test]
@@ -277,9 +277,9 @@ async fn at_the_memory_limit_a_waiter_can_leave_and_the_next_is_woken() {
     }
     store.fill().await;
     assert_eq!(store.ask(&release("write", "b:2", 0)).await, ["GONE"]);
-    assert_eq!(store.told_where().await, [turn_of("c:3")]);
+    assert_eq!(store.reported_where().await, [turn_of("c:3")]);
     assert_eq!(store.ask(&release("read", "a:1", 0)).await, ["FREED"]);
-    assert_eq!(store.told_where().await, [release_told("0"), turn_of("c:3")]);
+    assert_eq!(store.reported_where().await, [release_told("0"), turn_of("c:3")]);
     assert_eq!(store.ask(&release("read", "c:3", 0)).await, ["GONE"]);
     store.stands([]).await;
 }

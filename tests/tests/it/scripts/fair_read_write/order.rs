@@ -47,14 +47,16 @@ async fn line(store: &Store) -> Vec<String> {
     line.skip_while(|entry| entry != "fair").skip(1).map(owner).collect()
 }
 
-/// Whose turn was told since the last look; what Redisson was told is left out.
+/// Whose turn was reported since the last look; what Redisson was reported is left out.
 pub(crate) async fn turns(store: &mut Store) -> Vec<String> {
-    let told = store.told_where().await.into_iter().filter(|(channel, _)| channel != CHANNEL);
-    told.map(|(channel, message)| {
-        assert_eq!(message, "1");
-        channel.strip_prefix(&format!("{TURN}:")).expect("a waiter's channel").to_owned()
-    })
-    .collect()
+    let reported =
+        store.reported_where().await.into_iter().filter(|(channel, _)| channel != CHANNEL);
+    reported
+        .map(|(channel, message)| {
+            assert_eq!(message, "1");
+            channel.strip_prefix(&format!("{TURN}:")).expect("a waiter's channel").to_owned()
+        })
+        .collect()
 }
 
 async fn dies(store: &Store, owner: &str) {
@@ -72,10 +74,10 @@ async fn it_is_held_as_any_read_write_lock_and_known_by_its_line() {
     let first = store.granted(&write("w:1")).await;
     store.stands([lock("mode=write w:1:write=1", LEASE), sentinel(LEASE)]).await;
     assert!(within(store.cli.pttl(TOKEN).await, HOUR));
-    assert!(store.granted(&write("w:1")).await > first, "asked again");
+    assert!(store.granted(&write("w:1")).await > first, "requested again");
     assert_eq!(store.ask(&release("write", "w:1", 0)).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
 
     store.granted(&read("r:1")).await;
     store.granted(&read("r:2")).await;
@@ -89,7 +91,7 @@ async fn it_is_held_as_any_read_write_lock_and_known_by_its_line() {
     assert_eq!(store.ask(&end("r:1")).await, ["RELEASED"]);
     assert_eq!(store.ask(&end("r:2")).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(store.told().await, ["0"]);
+    assert_eq!(store.reported().await, ["0"]);
     assert_eq!(store.ask(&end("r:2")).await, ["GONE"]);
 }
 
@@ -303,9 +305,9 @@ async fn a_request_skips_the_dead_and_reports_the_next() {
     let mut store = in_line(&["w:1", "r:2", "r:3", "w:4"]).await;
     store.expire().await;
     dies(&store, "w:1").await;
-    for told in [vec!["r:2", "r:3"], vec![]] {
+    for reported in [vec!["r:2", "r:3"], vec![]] {
         assert_eq!(store.ask(&ask("w:4")).await[0], "BUSY");
-        assert_eq!(turns(&mut store).await, told, "once");
+        assert_eq!(turns(&mut store).await, reported, "once");
     }
     assert_eq!(line(&store).await, ["r:2", "r:3", "w:4"]);
 }

@@ -32,7 +32,7 @@ async fn dead_waiters_block_no_request() {
             dies(&store, waiter).await;
         }
         assert_eq!(store.ask(&release("write", "a:1", 0)).await, ["FREED"]);
-        assert_eq!(store.told_where().await, [release_told("1"), turn_of("b:2")]);
+        assert_eq!(store.reported_where().await, [release_told("1"), turn_of("b:2")]);
         assert_eq!(in_line(&store).await, ["write:b:2"]);
         store.granted(&write("b:2")).await;
     }
@@ -45,10 +45,10 @@ async fn a_request_skips_the_dead_and_calls_the_next() {
     store.expire().await;
     dies(&store, "write:b:2").await;
     assert_eq!(store.ask(&write("e:5")).await[0], "BUSY");
-    assert_eq!(store.told_where().await, [turn_of("c:3"), turn_of("d:4")]);
+    assert_eq!(store.reported_where().await, [turn_of("c:3"), turn_of("d:4")]);
     assert_eq!(in_line(&store).await, ["read:c:3", "read:d:4", "write:e:5"]);
     assert_eq!(store.ask(&write("e:5")).await[0], "BUSY");
-    assert_eq!(store.told_where().await, [], "called once");
+    assert_eq!(store.reported_where().await, [], "called once");
     store.granted(&read("d:4")).await;
 }
 
@@ -59,7 +59,7 @@ async fn half_a_place_is_a_dead_one() {
     store.set(&["ZREM", ALIVE, "write:b:2"]).await;
     store.set(&["ZADD", ALIVE, "9000000000000", "write:x:9"]).await;
     assert_eq!(store.ask(&release("write", "a:1", 0)).await, ["FREED"]);
-    assert_eq!(store.told_where().await, [release_told("1"), turn_of("c:3")]);
+    assert_eq!(store.reported_where().await, [release_told("1"), turn_of("c:3")]);
     store.granted(&write("c:3")).await;
     assert_eq!(store.ask(&release("write", "c:3", 0)).await, ["FREED"]);
     store.stands([]).await;
@@ -106,10 +106,10 @@ async fn a_writer_that_leaves_lets_the_readers_behind_it_in() {
     }
     // A waiter further back, whose place no other gains from.
     assert_eq!(store.ask(&release("write", "e:5", 0)).await, ["GONE"]);
-    assert_eq!(store.told_where().await, []);
-    for told in [vec![turn_of("c:3"), turn_of("d:4"), turn_of("f:6")], vec![]] {
+    assert_eq!(store.reported_where().await, []);
+    for reported in [vec![turn_of("c:3"), turn_of("d:4"), turn_of("f:6")], vec![]] {
         assert_eq!(store.ask(&release("write", "b:2", 0)).await, ["GONE"]);
-        assert_eq!(store.told_where().await, told);
+        assert_eq!(store.reported_where().await, reported);
     }
     assert_eq!(in_line(&store).await, ["read:c:3", "read:d:4", "read:f:6"]);
 }
@@ -119,13 +119,13 @@ async fn the_last_to_leave_a_free_lock_leaves_nothing() {
     for (waiter, mode) in [(read("b:2"), "read"), (write("b:2"), "write")] {
         let mut store = held_with(&[waiter]).await;
         assert_eq!(store.ask(&release("write", "a:1", 0)).await, ["FREED"]);
-        assert_eq!(store.told_where().await, [release_told("1"), turn_of("b:2")]);
+        assert_eq!(store.reported_where().await, [release_told("1"), turn_of("b:2")]);
         let stays = release(mode, "b:2", 0).with("queued", 0);
         assert_eq!(store.ask(&stays).await, ["GONE"]);
         assert_eq!(in_line(&store).await, [format!("{mode}:b:2")]);
         assert_eq!(store.ask(&release(mode, "b:2", 0)).await, ["GONE"]);
         store.stands([]).await;
-        assert_eq!(store.told_where().await, []);
+        assert_eq!(store.reported_where().await, []);
     }
 }
 
@@ -140,14 +140,14 @@ async fn a_waiter_that_leaves_a_held_lock_leaves_the_line() {
 async fn a_caller_without_a_place_overtakes_no_waiter() {
     let mut store = held_with(&[write("b:2")]).await;
     assert_eq!(store.ask(&release("write", "a:1", 0)).await, ["FREED"]);
-    store.told_where().await;
+    store.reported_where().await;
     for call in [read("c:3"), write("c:3")] {
         let before = store.keys().await;
         let attempt = call.with("place_ms", 0);
         assert_eq!(store.refused(&attempt, "BUSY", PLACE).await, ["0"]);
         store.unchanged_since(&before).await;
     }
-    assert_eq!(store.told_where().await, []);
+    assert_eq!(store.reported_where().await, []);
 }
 
 /// Readers that overlap never let the lock be free; the writer comes in all the same.
@@ -184,13 +184,13 @@ async fn a_crowd_of_readers_is_called_bit_by_bit() {
     let mut store = held_with(&calls).await;
     assert_eq!(store.ask(&release("write", "a:1", 0)).await, ["FREED"]);
     let turns: Vec<_> = readers.iter().map(|reader| turn_of(reader)).collect();
-    let told = store.told_where().await;
-    assert_eq!(told[0], release_told("1"));
-    assert_eq!(told[1..], turns[..100]);
+    let reported = store.reported_where().await;
+    assert_eq!(reported[0], release_told("1"));
+    assert_eq!(reported[1..], turns[..100]);
     for (reader, call) in calls.iter().enumerate() {
         store.granted(call).await;
         let next = turns.get(reader + 1).cloned();
-        assert_eq!(store.told_where().await, next.into_iter().collect::<Vec<_>>());
+        assert_eq!(store.reported_where().await, next.into_iter().collect::<Vec<_>>());
     }
     assert_eq!(in_line(&store).await, Vec::<String>::new());
 }
@@ -199,12 +199,12 @@ async fn a_crowd_of_readers_is_called_bit_by_bit() {
 async fn a_reader_that_enters_calls_no_writer_and_no_dead_one() {
     let mut store = held_with(&[read("b:2"), read("c:3"), read("d:4"), write("e:5")]).await;
     assert_eq!(store.ask(&release("write", "a:1", 0)).await, ["FREED"]);
-    store.told_where().await;
+    store.reported_where().await;
     dies(&store, "read:c:3").await;
     store.granted(&read("b:2")).await;
-    assert_eq!(store.told_where().await, [turn_of("d:4")]);
+    assert_eq!(store.reported_where().await, [turn_of("d:4")]);
     store.granted(&read("d:4")).await;
-    assert_eq!(store.told_where().await, []);
+    assert_eq!(store.reported_where().await, []);
     assert_eq!(in_line(&store).await, ["write:e:5"]);
 }
 

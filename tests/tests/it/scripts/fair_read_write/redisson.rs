@@ -22,12 +22,12 @@ async fn ours_wait_for_java_and_java_for_ours() {
         assert_eq!(store.refused(&write("a:1"), "BUSY", LEASE).await, ["1"]);
         assert_eq!(in_line(&store).await, ["write:a:1"]);
         assert_eq!(unlock.ask(&store, JAVAS).await, Some(1));
-        assert_eq!(store.told_where().await, [release_told(message)]);
+        assert_eq!(store.reported_where().await, [release_told(message)]);
         assert_eq!(store.ask(&read("b:2")).await[0], "BUSY");
         store.granted(&write("a:1")).await;
         assert!(within(java.ask(&store, JAVAS).await.unwrap(), LEASE));
         assert_eq!(store.ask(&release("write", "a:1", 0)).await, ["FREED"]);
-        assert_eq!(store.told_where().await, [release_told("1"), turn_of("b:2")]);
+        assert_eq!(store.reported_where().await, [release_told("1"), turn_of("b:2")]);
         assert_eq!(java.ask(&store, JAVAS).await, None, "{mode}: it passes the line");
     }
 }
@@ -59,7 +59,7 @@ async fn readers_of_both_sorts_share_it() {
     assert_eq!(Java::Read.ask(&store, JAVAS).await, None);
     assert_eq!(store.ask(&release("read", "a:1", 0)).await, ["RELEASED"]);
     assert_eq!(Java::UnlockRead.ask(&store, JAVAS).await, Some(1));
-    assert_eq!(store.told_where().await, [release_told("0")]);
+    assert_eq!(store.reported_where().await, [release_told("0")]);
 }
 
 /// It keeps the lock between ours, which still keep their order.
@@ -71,12 +71,12 @@ async fn a_java_reader_in_the_middle() {
     store.refused(&read("c:3"), "BUSY", PLACE).await;
     assert_eq!(Java::Read.ask_with(&store, JAVAS, LONGER).await, None);
     assert_eq!(store.ask(&release("read", "a:1", 0)).await, ["RELEASED"]);
-    assert_eq!(store.told_where().await, []);
+    assert_eq!(store.reported_where().await, []);
     assert_eq!(store.refused(&write("b:2"), "BUSY", LONGER).await, ["1"]);
     assert_eq!(store.refused(&read("c:3"), "BUSY", PLACE).await, ["1"]);
     assert_eq!(in_line(&store).await, ["write:b:2", "read:c:3"]);
     assert_eq!(Java::UnlockRead.ask(&store, JAVAS).await, Some(1));
-    assert_eq!(store.told_where().await, [release_told("0")]);
+    assert_eq!(store.reported_where().await, [release_told("0")]);
     assert_eq!(store.ask(&read("c:3")).await[0], "BUSY");
     store.granted(&write("b:2")).await;
 }
@@ -91,7 +91,7 @@ async fn a_dead_writer_behind_java_readers_is_passed() {
     dies(&store, "write:b:2").await;
     store.granted(&read("c:3")).await;
     assert_eq!(in_line(&store).await, Vec::<String>::new());
-    assert_eq!(store.told_where().await, []);
+    assert_eq!(store.reported_where().await, []);
 }
 
 /// Redisson's writer keeps a read, which lets ours in; it publishes nothing.
@@ -111,6 +111,6 @@ async fn java_readers_are_woken_by_our_downgrade() {
     store.granted(&write("a:1")).await;
     assert!(within(Java::Read.ask(&store, JAVAS).await.unwrap(), LEASE));
     assert_eq!(store.ask(&downgrade("a:1", 1, 0)).await, ["RELEASED"]);
-    assert_eq!(store.told_where().await, [release_told("1")]);
+    assert_eq!(store.reported_where().await, [release_told("1")]);
     assert_eq!(Java::Read.ask(&store, JAVAS).await, None);
 }

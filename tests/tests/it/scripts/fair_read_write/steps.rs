@@ -24,7 +24,7 @@ async fn a_free_lock_is_granted_and_granted_again() {
         store.stands(keys).await;
         assert!(within(store.cli.pttl(TOKEN).await, HOUR));
         everything_ends(&store).await;
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
     }
 }
 
@@ -37,13 +37,13 @@ async fn the_last_release_leaves_nothing_and_publishes_once() {
         for _asked in 0..2 {
             assert_eq!(store.ask(&release(mode, "a:1", 1)).await, ["RELEASED"]);
         }
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
         assert_eq!(store.ask(&release(mode, "a:1", 0)).await, ["FREED"]);
         store.stands([]).await;
-        assert_eq!(store.told_where().await, [release_told(message)]);
+        assert_eq!(store.reported_where().await, [release_told(message)]);
         assert_eq!(store.ask(&release(mode, "a:1", 0)).await, ["GONE"]);
         store.stands([]).await;
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
     }
 }
 
@@ -65,7 +65,7 @@ async fn readers_share_and_a_writer_is_alone() {
         assert_eq!(store.refused(&attempt(call), "BUSY", LEASE).await, ["0"]);
         store.unchanged_since(&before).await;
     }
-    assert_eq!(store.told_where().await, [release_told("0")]);
+    assert_eq!(store.reported_where().await, [release_told("0")]);
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn first_come_first_served() {
         assert_eq!(store.ask(&call(waiter)).await[..1], ["BUSY"]);
     }
     assert_eq!(in_line(&store).await, queue);
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 
     let none_passes = async |store: &Store, refused: &[&str]| {
         for waiter in refused {
@@ -90,7 +90,7 @@ async fn first_come_first_served() {
         }
     };
     assert_eq!(store.ask(&release("write", "a:1", 0)).await, ["FREED"]);
-    assert_eq!(store.told_where().await, [release_told("1"), turn_of("b:2")]);
+    assert_eq!(store.reported_where().await, [release_told("1"), turn_of("b:2")]);
     assert_eq!(in_line(&store).await, queue, "it stays in line until it enters");
     none_passes(&store, &queue[1..]).await;
     // The last holder comes again, last.
@@ -98,21 +98,21 @@ async fn first_come_first_served() {
     store.granted(&write("b:2")).await;
 
     assert_eq!(store.ask(&release("write", "b:2", 0)).await, ["FREED"]);
-    assert_eq!(store.told_where().await, [release_told("1"), turn_of("c:3"), turn_of("d:4")]);
+    assert_eq!(store.reported_where().await, [release_told("1"), turn_of("c:3"), turn_of("d:4")]);
     none_passes(&store, &queue[3..]).await;
     // The second reader may come before the first.
     store.granted(&read("d:4")).await;
     none_passes(&store, &queue[3..]).await;
     store.granted(&read("c:3")).await;
-    assert_eq!(store.told_where().await, []);
+    assert_eq!(store.reported_where().await, []);
     assert_eq!(store.ask(&release("read", "d:4", 0)).await, ["RELEASED"]);
-    assert_eq!(store.told_where().await, [], "a reader is still inside");
+    assert_eq!(store.reported_where().await, [], "a reader is still inside");
     assert_eq!(store.ask(&release("read", "c:3", 0)).await, ["FREED"]);
-    assert_eq!(store.told_where().await, [release_told("0"), turn_of("e:5")]);
+    assert_eq!(store.reported_where().await, [release_told("0"), turn_of("e:5")]);
     none_passes(&store, &queue[4..]).await;
     store.granted(&write("e:5")).await;
     assert_eq!(store.ask(&release("write", "e:5", 0)).await, ["FREED"]);
-    assert_eq!(store.told_where().await, [release_told("1"), turn_of("f:6")]);
+    assert_eq!(store.reported_where().await, [release_told("1"), turn_of("f:6")]);
     store.granted(&read("f:6")).await;
     assert_eq!(in_line(&store).await, ["write:a:2", "read:a:3"]);
 }
@@ -170,7 +170,7 @@ async fn a_writer_inside_that_keeps_a_read_lets_readers_in() {
     store.refused(&read("b:2"), "BUSY", LEASE).await;
     store.refused(&write("c:3"), "BUSY", PLACE).await;
     assert_eq!(store.ask(&release("write", "a:1", 0)).await, ["RELEASED"]);
-    assert_eq!(store.told_where().await, [release_told("1"), turn_of("b:2")]);
+    assert_eq!(store.reported_where().await, [release_told("1"), turn_of("b:2")]);
     store.granted(&read("b:2")).await;
 }
 
@@ -184,11 +184,11 @@ async fn a_downgrade_lets_in_the_readers_before_the_first_writer() {
     }
     let longer = downgrade("a:1", 1, 0).with("lease", LONGER);
     assert_eq!(store.ask(&longer).await, ["RELEASED"]);
-    assert_eq!(store.told_where().await, [release_told("1"), turn_of("b:2"), turn_of("c:3")]);
+    assert_eq!(store.reported_where().await, [release_told("1"), turn_of("b:2"), turn_of("c:3")]);
     everything_ends(&store).await;
     assert!(within(store.cli.pttl(LOCK).await, LONGER));
     assert_eq!(store.ask(&downgrade("a:1", 1, 0)).await, ["RELEASED"]);
-    assert_eq!(store.told_where().await, [], "asked again");
+    assert_eq!(store.reported_where().await, [], "requested again");
     for call in [write("d:4"), read("e:5"), read("f:6")] {
         assert_eq!(store.ask(&call).await[0], "BUSY", "{call:?}");
     }
@@ -203,13 +203,13 @@ async fn a_downgrade_with_a_writer_next_admits_no_caller() {
     store.refused(&write("b:2"), "BUSY", LEASE).await;
     store.refused(&read("c:3"), "BUSY", PLACE).await;
     assert_eq!(store.ask(&downgrade("a:1", 1, 0)).await, ["RELEASED"]);
-    assert_eq!(store.told_where().await, [release_told("1")]);
+    assert_eq!(store.reported_where().await, [release_told("1")]);
     for call in [write("b:2"), read("c:3")] {
         assert_eq!(store.ask(&call).await[0], "BUSY");
     }
     assert_eq!(store.ask(&downgrade("x:9", 1, 0)).await, ["LOST"]);
     assert_eq!(store.ask(&release("read", "a:1", 0)).await, ["FREED"]);
-    assert_eq!(store.told_where().await, [release_told("0"), turn_of("b:2")]);
+    assert_eq!(store.reported_where().await, [release_told("0"), turn_of("b:2")]);
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ async fn a_free_lock_is_granted_with_a_token() {
     // `a:1` reads: so may others, each with its own lease.
     store.replies(&read("b:2").with("kind", "q"), &format!("GRANTED {}", TOKEN + 2)).await;
     store.has([set("#kind:q=0 a:1@10m b:2@10m", LEASE)]).await;
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn a_refused_caller_takes_a_place_in_line() {
     let value = text("lt1ewa:1 0 1 10m", LEASE + WAITED_MS);
     store.has([value, line("w:b:2 w:c:3"), places("w:b:2@5m w:c:3@5m")]).await;
     assert_eq!(store.counter().await, TOKEN);
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]
@@ -96,12 +96,12 @@ async fn what_is_left_is_that_of_what_is_in_the_way() {
     store.replies(&acquire("d:4"), "BUSY 50 1").await;
     let reserved = text("lt1e-", PLACE_MS);
     store.has([reserved, line("w:b:2 w:c:3 w:d:4"), places("w:b:2@50ms w:c:3@5m w:d:4@5m")]).await;
-    assert_eq!(store.told_where().await, [woken("b:2")]);
+    assert_eq!(store.reported_where().await, [woken("b:2")]);
     store.pass(51);
     store.replies(&acquire("d:4"), "BUSY 299949 1").await;
     let reserved = text("lt1e-", PLACE_MS);
     store.has([reserved, line("w:c:3 w:d:4"), places("w:c:3@50ms w:d:4@5m")]).await;
-    assert_eq!(store.told_where().await, [woken("c:3")]);
+    assert_eq!(store.reported_where().await, [woken("c:3")]);
     // The first lease of a permit.
     let store =
         waiting(&[permits("a:1", 1, 2).with("lease", LONGER), permits("b:2", 1, 2)], &[]).await;
@@ -163,7 +163,7 @@ async fn a_reader_yields_to_a_writer_that_came_before() {
     store.has([readers.clone(), line.clone(), places("r:c:3@5m w:b:2@5m")]).await;
     store.replies(&yields.with("place", 0), "YIELD 300000 0").await;
     store.has([readers, line, places("r:c:3@5m w:b:2@5m")]).await;
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]

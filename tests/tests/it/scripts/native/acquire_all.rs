@@ -39,7 +39,7 @@ async fn each_is_granted_with_a_token() {
         store.has([of_x(text("lt1rra:1", LEASE)), text("lt1ewa:2", LEASE)]).await;
         assert_eq!(store.counter().await, first + 1);
     }
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn none_is_held_after_the_first_refusal() {
     let other_first = acquire_all(&[acquire("a:2").with("place", 0), of("x", acquire("a:3"))]);
     store.replies(&other_first, "REFUSED 1 BUSY 600000 0").await;
     store.has(stays).await;
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]

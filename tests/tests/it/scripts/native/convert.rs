@@ -53,7 +53,7 @@ async fn a_writer_becomes_a_reader_and_lets_waiting_readers_in() {
         let waits = places("r:b:2@50ms r:c:3@50ms w:d:4@5m");
         store.has([value, line("r:b:2 r:c:3 w:d:4"), waits]).await;
     }
-    assert_eq!(store.told_where().await, [woken("b:2"), woken("c:3")]);
+    assert_eq!(store.reported_where().await, [woken("b:2"), woken("c:3")]);
     assert_eq!(store.counter().await, TOKEN);
     let store = waiting(&[write("a:1")], &[]).await;
     store.replies(&convert("a:1", "read", 1, 0), "RELEASED").await;

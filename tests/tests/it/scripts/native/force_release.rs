@@ -20,7 +20,7 @@ async fn holders_lose_it_and_the_next_waiter_is_woken() {
     store.replies(&force_release(), &format!("FREED {}", TOKEN + 1)).await;
     let waits = places("w:b:2@50ms w:c:3@5m");
     store.has([text("lt1e-", PLACE_MS), line("w:b:2 w:c:3"), waits]).await;
-    assert_eq!(store.told_where().await, [woken("b:2")]);
+    assert_eq!(store.reported_where().await, [woken("b:2")]);
     assert_eq!(store.counter().await, TOKEN + 1);
     // Of several readers; the caller knows a later token.
     let store = waiting(&[read("a:1"), read("b:2")], &[]).await;
@@ -43,7 +43,7 @@ async fn a_semaphore_gets_all_permits_back_without_a_token() {
     store.replies(&force_release(), "FREED ").await;
     let waits = places("*w:d:4=-2097154 *w:c:3=-2097153 w:c:3@50ms w:d:4@5m");
     store.has([text("lt1s-", PLACE_MS), line("w:c:3 w:d:4"), waits]).await;
-    assert_eq!(store.told_where().await, [woken("c:3")]);
+    assert_eq!(store.reported_where().await, [woken("c:3")]);
     assert!(!store.cli.exists(COUNTER).await);
 }
 
@@ -67,7 +67,7 @@ async fn a_lock_without_a_holder() {
     store.replies(&force_release(), &format!("GONE {}", TOKEN + 1)).await;
     let waits = places("r:b:2@50ms w:c:3@5m");
     store.has([text("lt1r-", PLACE_MS), line("r:b:2 w:c:3"), waits]).await;
-    assert_eq!(store.told_where().await, [woken("b:2")]);
+    assert_eq!(store.reported_where().await, [woken("b:2")]);
 }
 
 #[tokio::test]

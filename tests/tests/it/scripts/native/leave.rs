@@ -24,7 +24,7 @@ async fn waiters_leave_with_what_they_were_granted() {
         let value = text("lt1ewa:1 0 1 10m", LEASE + WAITED_MS);
         store.has([value, line("w:c:3"), places("w:c:3@5m")]).await;
     }
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
     // The last one leaves.
     store.replies(&leave("e", &[("c:3", "write")]), "LEFT").await;
     store.has([text("lt1ewa:1", LEASE)]).await;
@@ -35,13 +35,13 @@ async fn waiters_leave_with_what_they_were_granted() {
     store.replies(&leave("e", &[("b:2", "write")]), "LEFT").await;
     let waits = places("w:c:3@50ms w:d:4@5m");
     store.has([text("lt1e-", PLACE_MS), line("w:c:3 w:d:4"), waits.clone()]).await;
-    assert_eq!(store.told_where().await, [woken("b:2"), woken("c:3")]);
+    assert_eq!(store.reported_where().await, [woken("b:2"), woken("c:3")]);
 
     // What was granted meanwhile is taken back.
     let mut store = waiting(&[acquire("a:1")], &waiters[1..]).await;
     store.replies(&leave("e", &[("a:1", "write")]), "LEFT").await;
     store.has([text("lt1e-", PLACE_MS), line("w:c:3 w:d:4"), waits]).await;
-    assert_eq!(store.told_where().await, [woken("c:3")]);
+    assert_eq!(store.reported_where().await, [woken("c:3")]);
     let store = waiting(&[read("a:1"), read("b:2")], &[]).await;
     store.replies(&leave("r", &[("a:1", "read"), ("c:3", "read")]), "LEFT").await;
     store.has([set("#kind:r=0 b:2@10m", LEASE)]).await;
@@ -64,7 +64,7 @@ async fn waiters_leave_with_what_they_were_granted() {
         store.replies(&both, "LEFT").await;
         store.unchanged_since(&before).await;
     }
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]

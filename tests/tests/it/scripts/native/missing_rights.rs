@@ -97,8 +97,8 @@ async fn an_unknown_command_is_named() {
 #[tokio::test]
 async fn the_numbers_follow_the_arguments() {
     let store = Store::start().await;
-    let [lock, line, places, asked, counter] = NAMES;
-    let names = [lock, counter, asked, places, line];
+    let [lock, line, places, requested, counter] = NAMES;
+    let names = [lock, counter, requested, places, line];
     let call = missing_rights(&names, &[CHANNELS[1], CHANNELS[0]]);
     let missing = ["~lock_line:{lock:*", "~lock_asked:{lock:*", "&lock_wake:{lock:*"];
     assert_eq!(lacking(&store, &missing, &call).await, "RIGHTS [] [2 4] [2] []");

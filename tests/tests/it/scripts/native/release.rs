@@ -31,35 +31,35 @@ async fn the_last_hold_frees_the_lock_for_the_next_waiter() {
         let mut store = waiting(&holds, &[]).await;
         store.replies(&release(of, owner), "DONE FREED").await;
         store.has([]).await;
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
     }
     // It is reserved for the first, if that writes.
     let mut store = waiting(&[write("a:1")], &[write("b:2"), read("c:3")]).await;
     store.replies(&release("rw", "a:1"), "DONE FREED").await;
     let waits = places("w:b:2@50ms r:c:3@5m");
     store.has([text("lt1r-", PLACE_MS), line("w:b:2 r:c:3"), waits]).await;
-    assert_eq!(store.told_where().await, [woken("b:2")]);
+    assert_eq!(store.reported_where().await, [woken("b:2")]);
     // For all readers before the next writer.
     let waiters = [read("b:2"), read("c:3"), write("d:4"), read("e:5")];
     let mut store = waiting(&[write("a:1")], &waiters).await;
     store.replies(&release("rw", "a:1"), "DONE FREED").await;
     let waits = places("r:b:2@50ms r:c:3@50ms r:e:5@5m w:d:4@5m");
     store.has([text("lt1r-", PLACE_MS), line("r:b:2 r:c:3 w:d:4 r:e:5"), waits]).await;
-    assert_eq!(store.told_where().await, [woken("b:2"), woken("c:3")]);
+    assert_eq!(store.reported_where().await, [woken("b:2"), woken("c:3")]);
     // A fair kind's place is not cut down.
     let fair = ["a:1", "b:2"].map(|owner| acquire(owner).with("kind", "f"));
     let mut store = waiting(&fair[..1], &fair[1..]).await;
     store.replies(&release("fw", "a:1"), "DONE FREED").await;
     store.has([text("lt1f-", PLACE_MS), line("w:b:2"), places("w:b:2@5m")]).await;
-    assert_eq!(store.told_where().await, [woken("b:2")]);
+    assert_eq!(store.reported_where().await, [woken("b:2")]);
     // The last of several readers; and an owner that has a place in line as well.
     let mut store = waiting(&[read("a:1"), read("b:2")], &[write("c:3"), write("d:4")]).await;
     store.replies(&release("rr", "a:1"), "DONE HELD").await;
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
     store.replies(&release("rr", "b:2").with("queued", 1), "DONE FREED").await;
     let waits = places("w:c:3@50ms w:d:4@5m");
     store.has([text("lt1r-", PLACE_MS), line("w:c:3 w:d:4"), waits]).await;
-    assert_eq!(store.told_where().await, [woken("c:3")]);
+    assert_eq!(store.reported_where().await, [woken("c:3")]);
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn a_permit_is_freed_among_others() {
     let waits = places("*w:d:4=-4194306 *w:c:3=-4194305 w:c:3@50ms w:d:4@5m");
     let held = set("#kind:s=0 #b:2=2 b:2@10m", LEASE + WAITED_MS);
     store.has([held.clone(), line("w:c:3 w:d:4"), waits.clone()]).await;
-    assert_eq!(store.told_where().await, [woken("c:3")]);
+    assert_eq!(store.reported_where().await, [woken("c:3")]);
     store.replies(&release("sw", "a:1"), "DONE GONE").await;
     store.has([held, line("w:c:3 w:d:4"), waits]).await;
 }
@@ -87,7 +87,7 @@ async fn others_or_outer_holds_keep_the_lock() {
         let value = text("lt1ewa:1 0 1 30m", LONGER + WAITED_MS);
         store.has([value, line("w:b:2"), places("w:b:2@5m")]).await;
     }
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
     // A read inside a write; and a write around a read, which lets readers in.
     let store = waiting(&[write("a:1"), read("a:1")], &[]).await;
     store.replies(&release("rr", "a:1"), "DONE HELD").await;
@@ -96,7 +96,7 @@ async fn others_or_outer_holds_keep_the_lock() {
     store.replies(&release("rw", "a:1"), "DONE HELD").await;
     let value = text("lt1rra:1 1 0 10m", LEASE + WAITED_MS);
     store.has([value, line("r:b:2 w:c:3"), places("r:b:2@50ms w:c:3@5m")]).await;
-    assert_eq!(store.told_where().await, [woken("b:2")]);
+    assert_eq!(store.reported_where().await, [woken("b:2")]);
     // Another reader.
     let store = waiting(&[read("a:1"), read("b:2")], &[]).await;
     store.replies(&release("rr", "a:1"), "DONE HELD").await;
@@ -130,7 +130,7 @@ async fn nothing_to_release_is_gone() {
     store.replies(&release("ew", "a:1"), "DONE GONE").await;
     let waits = places("w:b:2@50ms w:c:3@5m");
     store.has([text("lt1e-", PLACE_MS), line("w:b:2 w:c:3"), waits]).await;
-    assert_eq!(store.told_where().await, [woken("b:2")]);
+    assert_eq!(store.reported_where().await, [woken("b:2")]);
     // A waiter that is not granted it leaves the line, if it may have a place.
     store.put("lt1ewd:4 0 1", LEASE).await;
     let held = text("lt1ewd:4 0 1 10m", LEASE + WAITED_MS);

@@ -32,7 +32,7 @@ async fn locks_with_exactly_this_value_are_freed() {
     store.has([other]).await;
     store.replies(&of("y", release_free("lt1ewb:3")), "DONE").await;
     store.has([]).await;
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]

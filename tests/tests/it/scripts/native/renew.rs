@@ -51,7 +51,7 @@ async fn a_hold_gets_its_lease_and_none_is_shortened() {
             store.replies(&call.with("lease", lease), "RENEWED 1").await;
             store.has(keys.clone()).await;
         }
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
     }
 }
 

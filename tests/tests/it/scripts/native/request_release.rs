@@ -22,7 +22,7 @@ async fn each_holder_is_requested_to_release() {
     let mut store = stopped().await;
     store.replies(&request_release(), "ASKED 0").await;
     store.has([]).await;
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
     // It remains for as long as the longest lease at least, and none loses the lock.
     let mut store = waiting(&[acquire("a:1")], &[acquire("b:2")]).await;
     let held = text("lt1ewa:1 0 1 10m", LEASE + WAITED_MS);
@@ -30,7 +30,7 @@ async fn each_holder_is_requested_to_release() {
         store.replies(&request_release().with("ttl", ttl), "ASKED 1").await;
         let keys = [held.clone(), line("w:b:2"), places("w:b:2@5m"), requested("a:1", left)];
         store.has(keys).await;
-        assert_eq!(store.told_where().await, [message()]);
+        assert_eq!(store.reported_where().await, [message()]);
     }
     // One that holds it no more is not requested any more.
     store.put("lt1ewc:3 0 1", LONGER).await;
@@ -44,7 +44,7 @@ async fn each_holder_is_requested_to_release() {
         let mut requests: Vec<String> = store.cli.query(&["SMEMBERS", ASKED]).await;
         requests.sort();
         assert_eq!(requests, ["a:1", "b:2"]);
-        assert_eq!(store.told_where().await, [message()]);
+        assert_eq!(store.reported_where().await, [message()]);
         store.set(&["DEL", ASKED]).await;
         store.unchanged_since(&before).await;
     }
@@ -73,7 +73,7 @@ async fn what_is_no_lock_is_not_requested() {
     let before = store.keys().await;
     store.replies(&request_release(), "WRONG_KIND").await;
     store.unchanged_since(&before).await;
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }
 
 #[tokio::test]
@@ -83,5 +83,5 @@ async fn invalid_arguments_change_nothing() {
         store.replies(&request_release().with("ttl", ttl), "INVALID").await;
     }
     store.has([text("lt1ewa:1", LEASE)]).await;
-    assert!(store.told_where().await.is_empty());
+    assert!(store.reported_where().await.is_empty());
 }

@@ -47,7 +47,7 @@ async fn the_only_hold_goes_to_the_other_owner_with_its_lease() {
             store.has(keys.clone()).await;
         }
         assert_eq!(store.counter().await, counter, "its token stays");
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
     }
 }
 

@@ -8,14 +8,15 @@ use crate::scripts::support::keys::{
 use crate::scripts::support::store::{Store, is_at_the_memory_limit};
 use crate::scripts::support::waiter::woken;
 
-/// Messages on the plain lock's channel, as `told` takes them.
-async fn told(store: &mut Store) -> Vec<String> {
-    let told = store.told_where().await.into_iter();
-    told.map(|(channel, message)| {
-        assert_eq!(channel, LOCK_CHANNEL);
-        message
-    })
-    .collect()
+/// Messages on the plain lock's channel, as `reported` takes them.
+async fn reported(store: &mut Store) -> Vec<String> {
+    let reported = store.reported_where().await.into_iter();
+    reported
+        .map(|(channel, message)| {
+            assert_eq!(channel, LOCK_CHANNEL);
+            message
+        })
+        .collect()
 }
 
 #[tokio::test]
@@ -27,7 +28,7 @@ async fn a_free_lock_is_granted_and_granted_again() {
     let second = store.granted(&acquire("a:1", 1)).await;
     assert!(second > first);
     store.stands([lock("a:1=1", LEASE)]).await;
-    assert!(told(&mut store).await.is_empty());
+    assert!(reported(&mut store).await.is_empty());
 }
 
 #[tokio::test]
@@ -58,7 +59,7 @@ async fn a_refused_owner_gets_the_time_left() {
 
     store.set(&["PERSIST", LOCK]).await;
     assert_eq!(store.ask(&acquire("a:1", 1)).await, ["BUSY", "-1", "1"]);
-    assert!(told(&mut store).await.is_empty());
+    assert!(reported(&mut store).await.is_empty());
 }
 
 #[tokio::test]
@@ -85,12 +86,12 @@ async fn the_last_hold_frees_the_lock_and_publishes_once() {
         assert_eq!(store.ask(&release("a:1", 1)).await, ["RELEASED"]);
         store.stands([lock("a:1=1", LONGER)]).await;
     }
-    assert!(told(&mut store).await.is_empty());
+    assert!(reported(&mut store).await.is_empty());
     assert_eq!(store.ask(&release("a:1", 0)).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(told(&mut store).await, ["0"]);
+    assert_eq!(reported(&mut store).await, ["0"]);
     assert_eq!(store.ask(&release("a:1", 0)).await, ["GONE"]);
-    assert!(told(&mut store).await.is_empty());
+    assert!(reported(&mut store).await.is_empty());
 }
 
 #[tokio::test]
@@ -106,7 +107,7 @@ async fn nothing_to_release_is_gone() {
     store.granted(&acquire("a:2", 1)).await;
     assert_eq!(store.ask(&release("a:1", 0)).await, ["GONE"]);
     store.stands([lock("a:2=1", LEASE)]).await;
-    assert!(told(&mut store).await.is_empty());
+    assert!(reported(&mut store).await.is_empty());
 }
 
 #[tokio::test]
@@ -159,7 +160,7 @@ async fn the_waiter_that_has_waited_longest_is_next() {
     store.stands([waiters("write:a:2 write:b:2")]).await;
     store.granted(&acquire("b:2", 1)).await;
     store.stands([lock("b:2=1", LEASE), waiters("write:a:2")]).await;
-    assert_eq!(told(&mut store).await, [woken("b:2", "0")]);
+    assert_eq!(reported(&mut store).await, [woken("b:2", "0")]);
     // One that has waited longer passes.
     assert_eq!(store.ask(&release("b:2", 0)).await, ["FREED"]);
     store.granted(&acquire("c:3", 1).with("waited_ms", LONGER)).await;
@@ -179,7 +180,7 @@ async fn a_waiter_that_leaves_takes_its_place_along() {
         assert_eq!(store.ask(&release("b:2", 0).with("queued", 1)).await, ["GONE"]);
         store.stands([lock("a:1=1", LEASE)]).await;
     }
-    assert!(told(&mut store).await.is_empty(), "it is held");
+    assert!(reported(&mut store).await.is_empty(), "it is held");
 }
 
 #[tokio::test]
@@ -200,7 +201,7 @@ async fn a_plain_read_write_lock_is_another_kind_and_the_reverse() {
         store.granted(&acquire("a:1", 1)).await;
         assert_eq!(store.ask(&other).await, ["WRONG_KIND"]);
         store.stands([lock("a:1=1", LEASE)]).await;
-        assert!(told(&mut store).await.is_empty());
+        assert!(reported(&mut store).await.is_empty());
     }
 }
 
@@ -234,7 +235,7 @@ async fn something_else_under_the_name_is_no_lock() {
             assert_eq!(store.ask(&release("a:1", 0).with("queued", queued)).await, ["GONE"]);
         }
         store.unchanged_since(&before).await;
-        assert!(told(&mut store).await.is_empty());
+        assert!(reported(&mut store).await.is_empty());
     }
 }
 
@@ -276,7 +277,7 @@ async fn at_the_memory_limit_what_is_held_can_be_kept_and_given_back() {
     assert_eq!(store.ask(&release("b:2", 0).with("queued", 1)).await, ["GONE"]);
     assert_eq!(store.ask(&release("a:1", 0)).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(told(&mut store).await, ["0"]);
+    assert_eq!(reported(&mut store).await, ["0"]);
     let refused = store.try_ask(&acquire("a:1", 1)).await.unwrap_err();
     assert!(is_at_the_memory_limit(&refused), "{refused}");
     store.stands([]).await;

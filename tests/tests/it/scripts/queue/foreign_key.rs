@@ -22,10 +22,10 @@ async fn is_left_alone(foreign: &[&str], ttls: &[Option<&str>]) {
             assert_eq!(store.refused(&busy, "BUSY", LEASE).await, ["0"], "{foreign:?}");
             assert_eq!(store.ask(&waiter.leave("b:2")).await, ["GONE"]);
             store.unchanged_since(&before).await;
-            assert!(store.told_where().await.is_empty());
+            assert!(store.reported_where().await.is_empty());
             // A release wakes all subscribers, as without a line.
             assert_eq!(store.ask(&(waiter.give_back)("a:1", 0)).await, ["FREED"]);
-            assert_eq!(store.told_where().await, waiter.wakes_all());
+            assert_eq!(store.reported_where().await, waiter.wakes_all());
 
             store.granted(&(waiter.acquire)("b:2", 1)).await;
             assert_eq!(store.ask(&waiter.leave("b:2")).await, ["FREED"]);
@@ -76,7 +76,7 @@ async fn fields_that_are_no_places() {
             store.set(&["PEXPIRE", LINE, "300000"]).await;
             assert_eq!(store.refused(&waiter.after("b:2", 0), "BUSY", LEASE).await, ["1"]);
             assert_eq!(store.ask(&(waiter.give_back)("a:1", 0)).await, ["FREED"]);
-            assert_eq!(store.told_where().await, waiter.wakes(&["b:2"]), "{field:?}");
+            assert_eq!(store.reported_where().await, waiter.wakes(&["b:2"]), "{field:?}");
             store.granted(&(waiter.acquire)("b:2", 1)).await;
             let stays = Key::new(LINE, format!("hash {name}={value}"), PLACE_MS);
             let line = store.keys().await.into_iter().find(|key| key.name == LINE);
@@ -97,7 +97,7 @@ async fn a_place_from_the_future_is_behind_all_others_and_ends() {
             store.set(&["PEXPIRE", LINE, "300000"]).await;
             assert_eq!(store.refused(&waiter.after("b:2", 0), "BUSY", LEASE).await, ["1"]);
             assert_eq!(store.ask(&(waiter.give_back)("a:1", 0)).await, ["FREED"]);
-            assert_eq!(store.told_where().await, waiter.wakes(&["b:2"]));
+            assert_eq!(store.reported_where().await, waiter.wakes(&["b:2"]));
             store.granted(&(waiter.acquire)("b:2", 1)).await;
             assert_eq!(store.ask(&(waiter.release)("b:2", 0)).await, ["FREED"]);
             // Reserved for that one then, for no longer than for any other.
@@ -122,7 +122,7 @@ async fn a_line_of_the_fair_kind_makes_it_another_lock() {
             assert_eq!(store.ask(&waiter.leave("b:2")).await, ["GONE"]);
             store.unchanged_since(&before).await;
         }
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
     }
     for waiter in WAITERS {
         // Held, for one that writes and for one that reads.
@@ -141,7 +141,7 @@ async fn a_line_of_the_fair_kind_makes_it_another_lock() {
             assert_eq!(store.ask(&(holder.acquire)("a:1", 2)).await, ["GRANTED", ""]);
             assert_eq!(store.ask(&(holder.release)("a:1", 0)).await, ["FREED"]);
             store.stands([Key::new(LINE, "zset fair", FOREVER)]).await;
-            let _told = store.told().await;
+            let _told = store.reported().await;
         }
     }
 }

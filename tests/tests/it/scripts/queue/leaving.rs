@@ -17,7 +17,7 @@ async fn a_waiter_that_leaves_a_held_lock_does_so_in_silence() {
             assert_eq!(store.ask(&waiter.leave("b:2")).await, ["GONE"]);
             store.stands([lock(waiter.held, LEASE)]).await;
         }
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
     }
 }
 
@@ -30,12 +30,12 @@ async fn what_was_reserved_for_it_is_passed_on() {
         let next = format!("write:{}", &names[1][names[1].len() - 3..]);
         stand(&store, &[(&names[0], -9_000, PLACE_MS), (&next, -8_000, PLACE_MS)]).await;
         assert_eq!(store.ask(&(waiter.give_back)("a:1", 0)).await, ["FREED"]);
-        assert_eq!(store.told_where().await, waiter.wakes(&["b:2"]));
+        assert_eq!(store.reported_where().await, waiter.wakes(&["b:2"]));
         assert_eq!(store.ask(&waiter.leave("b:2")).await, ["GONE"]);
-        assert_eq!(store.told_where().await, waiter.wakes(&["c:3"]));
+        assert_eq!(store.reported_where().await, waiter.wakes(&["c:3"]));
         assert_eq!(places(&store).await, [format!("{next} -8000..50")]);
         assert_eq!(store.ask(&waiter.leave("b:2")).await, ["GONE"]);
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
     }
 }
 
@@ -46,7 +46,7 @@ async fn the_last_waiter_that_leaves_a_free_lock_wakes_all_subscribers() {
         store.expire().await;
         assert_eq!(store.ask(&waiter.leave("b:2")).await, ["GONE"]);
         store.stands([]).await;
-        assert_eq!(store.told_where().await, waiter.wakes_all());
+        assert_eq!(store.reported_where().await, waiter.wakes_all());
         store.granted(&waiter.after("c:3", 0)).await;
     }
 }
@@ -59,7 +59,7 @@ async fn a_writer_that_leaves_lets_readers_in() {
     assert_eq!(store.ask(&WAITERS[1].leave("b:2")).await, ["GONE"]);
     let line = waiters("read:c:3 read:d:4");
     store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE), line]).await;
-    assert_eq!(store.told().await, [woken("c:3", "1"), woken("d:4", "1")]);
+    assert_eq!(store.reported().await, [woken("c:3", "1"), woken("d:4", "1")]);
     store.granted(&acquire_read("c:3", 1)).await;
     store.granted(&acquire_read("e:5", 1)).await;
 }
@@ -74,7 +74,7 @@ async fn a_reader_that_leaves_behind_a_writer_wakes_none() {
     assert_eq!(store.ask(&WAITERS[0].leave("c:3")).await, ["GONE"]);
     let line = waiters("read:d:4 write:b:2");
     store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE), line]).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn leaving_never_removes_anothers() {
             assert_eq!(store.ask(&leave).await, ["GONE"], "{leave:?}");
             store.unchanged_since(&before).await;
         }
-        assert!(store.told().await.is_empty());
+        assert!(store.reported().await.is_empty());
     }
 }
 
@@ -109,7 +109,7 @@ async fn a_waiter_leaves_whatever_stands_under_the_locks_name() {
             assert_eq!(store.ask(&waiter.leave("b:2")).await, ["GONE"]);
             store.unchanged_since(&before).await;
             // A key of another type is not a lock: the next waiter gets the error.
-            assert_eq!(store.told_where().await.is_empty(), !is_told, "{foreign:?}");
+            assert_eq!(store.reported_where().await.is_empty(), !is_told, "{foreign:?}");
         }
     }
 }
@@ -121,10 +121,10 @@ async fn a_waiter_that_is_granted_gives_up_its_place_in_silence() {
             let mut store = held(waiter).await;
             assert_eq!(store.refused(&waiter.after("b:2", 0), "BUSY", LEASE).await, ["1"]);
             assert_eq!(store.ask(&(waiter.give_back)("a:1", 0)).await, ["FREED"]);
-            assert_eq!(store.told_where().await, waiter.wakes(&["b:2"]));
+            assert_eq!(store.reported_where().await, waiter.wakes(&["b:2"]));
             store.granted(&(waiter.acquire)("b:2", 1).with(word, value)).await;
             assert!(!store.cli.exists(LINE).await);
-            assert!(store.told_where().await.is_empty());
+            assert!(store.reported_where().await.is_empty());
         }
     }
 }
@@ -157,8 +157,8 @@ async fn a_holder_that_releases_takes_its_own_along() {
         stand(&store, &[(&waiter.name_of("b:2"), -9_000, PLACE_MS)]).await;
         assert_eq!(store.ask(&waiter.leave("b:2")).await, ["FREED"]);
         store.stands([]).await;
-        let told = store.told_where().await;
-        assert_eq!(told.last().unwrap().1, freed, "{told:?}");
+        let reported = store.reported_where().await;
+        assert_eq!(reported.last().unwrap().1, freed, "{reported:?}");
     }
 }
 
@@ -170,9 +170,9 @@ async fn a_waiter_that_was_granted_and_does_not_know_leaves_all_of_it() {
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["FREED"]);
     store.granted(&acquire_read("b:2", 1)).await;
     assert_eq!(store.ask(&acquire_write("c:3", 1)).await[0], "BUSY");
-    store.told().await;
+    store.reported().await;
     assert_eq!(store.ask(&release_read("b:2", 0).with("queued", 1)).await, ["FREED"]);
-    assert_eq!(store.told().await, [woken("c:3", "0")]);
+    assert_eq!(store.reported().await, [woken("c:3", "0")]);
     store.granted(&acquire_write("c:3", 1)).await;
     assert_eq!(store.ask(&release_write("c:3", 0)).await, ["FREED"]);
     store.stands([]).await;

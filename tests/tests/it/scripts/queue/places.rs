@@ -25,7 +25,7 @@ async fn a_refused_waiter_takes_a_place_on_redis_clock() {
             let expected = format!("{} {}..{PLACE_MS}", waiter.name_of("b:2"), -waited);
             assert_eq!(places(&store).await, [expected]);
             store.stands([lock(waiter.held, LEASE), waiters(&waiter.name_of("b:2"))]).await;
-            assert!(store.told_where().await.is_empty());
+            assert!(store.reported_where().await.is_empty());
         }
     }
 }
@@ -206,6 +206,6 @@ async fn a_holder_in_the_way_comes_before_the_line() {
             let other = waiter.after("c:3", waited);
             assert_eq!(store.refused(&other, "BUSY", LEASE).await, ["1"]);
         }
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
     }
 }

@@ -22,7 +22,7 @@ async fn reserved(waiter: Waiter) -> Store {
     let names = ["b:2", "c:3"].map(|owner| format!("write:{owner}"));
     stand(&store, &[(&names[0], -9_000, PLACE_MS), (&names[1], -8_000, PLACE_MS)]).await;
     assert_eq!(store.ask(&(waiter.give_back)("a:1", 0)).await, ["FREED"]);
-    assert_eq!(store.told_where().await, waiter.wakes(&["b:2"]));
+    assert_eq!(store.reported_where().await, waiter.wakes(&["b:2"]));
     let [first, second] = names;
     let expected = [format!("{first} -9000..50"), format!("{second} -8000..{PLACE_MS}")];
     assert_eq!(places(&store).await, expected);
@@ -49,7 +49,7 @@ async fn without_waiters_all_subscribers_are_woken() {
             let mut store = held(waiter).await;
             let release = (waiter.give_back)("a:1", 0).with("queued", queued);
             assert_eq!(store.ask(&release).await, ["FREED"]);
-            assert_eq!(store.told_where().await, waiter.wakes_all());
+            assert_eq!(store.reported_where().await, waiter.wakes_all());
             store.stands([]).await;
         }
     }
@@ -71,12 +71,12 @@ async fn no_other_caller_takes_a_reserved_lock_and_its_waiter_does() {
                 assert_eq!(places(&store).await, before);
                 assert_eq!(store.ask(&other).await, busy(50, "1"));
             }
-            assert!(store.told_where().await.is_empty(), "it has been woken");
+            assert!(store.reported_where().await.is_empty(), "it has been woken");
             store.granted(&(waiter.acquire)("b:2", 1).with("yields", yields)).await;
             let line = waiters("write:a:2 write:c:3");
             store.stands([lock(&waiter.held.replace("a:1", "b:2"), LEASE), line]).await;
             // It is not free: nothing is passed on.
-            assert!(store.told_where().await.is_empty());
+            assert!(store.reported_where().await.is_empty());
         }
     }
 }
@@ -88,7 +88,7 @@ async fn readers_do_not_take_what_is_reserved_for_a_writer() {
         let reader = acquire_read("d:4", 1).with("yields", yields);
         assert_eq!(store.ask(&reader).await, busy(50, "1"));
     }
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
     store.granted(&acquire_write("b:2", 1)).await;
 }
 
@@ -100,13 +100,13 @@ async fn a_waiter_that_does_not_come_in_time_is_passed_over() {
         // The next one is woken, and the lock reserved for it.
         let other = (waiter.acquire)("d:4", 1);
         assert_eq!(store.ask(&other).await, busy(PLACE_MS - 50, "1"));
-        assert_eq!(store.told_where().await, waiter.wakes(&["c:3"]));
+        assert_eq!(store.reported_where().await, waiter.wakes(&["c:3"]));
         let expected =
             ["write:c:3 -8000..100".to_owned(), format!("write:d:4 50..{}", PLACE_MS + 50)];
         assert_eq!(places(&store).await, expected);
         // Once.
         assert_eq!(store.ask(&other).await, busy(50, "1"));
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
         // The one that came too late has no place: it is as new as it says.
         assert_eq!(store.ask(&(waiter.acquire)("b:2", 1)).await, busy(50, "1"));
         store.pass(49);
@@ -120,7 +120,7 @@ async fn the_next_waiter_takes_it_itself_then() {
         let mut store = reserved(waiter).await;
         store.pass(RESERVED_MS);
         store.granted(&(waiter.acquire)("c:3", 1)).await;
-        assert!(store.told_where().await.is_empty());
+        assert!(store.reported_where().await.is_empty());
     }
 }
 
@@ -131,10 +131,10 @@ async fn any_caller_passes_on_a_free_unreserved_lock() {
         let mut store = held(waiter).await;
         stand(&store, &[("write:b:2", -9_000, PLACE_MS)]).await;
         store.expire().await;
-        for (left, told) in [(PLACE_MS, waiter.wakes(&["b:2"])), (50, vec![])] {
+        for (left, reported) in [(PLACE_MS, waiter.wakes(&["b:2"])), (50, vec![])] {
             let other = (waiter.acquire)("c:3", 1).with("place_ms", 0);
             assert_eq!(store.ask(&other).await, busy(left, "0"));
-            assert_eq!(store.told_where().await, told);
+            assert_eq!(store.reported_where().await, reported);
             assert_eq!(places(&store).await, ["write:b:2 -9000..50"]);
         }
     }
@@ -176,14 +176,14 @@ async fn all_readers_before_the_next_writer_are_woken_together() {
     let mut store = held(WAITERS[1]).await;
     stand(&store, &LINE_OF_FIVE).await;
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["FREED"]);
-    assert_eq!(store.told_where().await, WAITERS[0].wakes(&["b:2", "c:3"]));
+    assert_eq!(store.reported_where().await, WAITERS[0].wakes(&["b:2", "c:3"]));
     assert_eq!(places(&store).await, five(50));
     // No writer, and no reader behind one, takes it.
     for other in [acquire_write("d:4", 1), acquire_write("g:7", 1)] {
         assert_eq!(store.ask(&other).await, busy(50, "1"));
     }
     assert_eq!(store.ask(&acquire_read("e:5", 1)).await, busy(PLACE_MS, "1"));
-    assert!(store.told().await.is_empty(), "they have been woken");
+    assert!(store.reported().await.is_empty(), "they have been woken");
     store.granted(&acquire_read("c:3", 1)).await;
     // Now others read.
     let behind = store.ask(&acquire_read("e:5", 1)).await;
@@ -193,11 +193,11 @@ async fn all_readers_before_the_next_writer_are_woken_together() {
     let keys = [read("b:2", 1, LEASE), read("c:3", 1, LEASE), line];
     store.stands(with(lock("b:2=1 c:3=1 mode=read", LEASE), keys)).await;
     // The last of them wakes the writer alone.
-    store.told().await;
+    store.reported().await;
     assert_eq!(store.ask(&release_read("c:3", 0)).await, ["RELEASED"]);
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
     assert_eq!(store.ask(&release_read("b:2", 0)).await, ["FREED"]);
-    assert_eq!(store.told().await, [woken("d:4", "0")]);
+    assert_eq!(store.reported().await, [woken("d:4", "0")]);
 }
 
 #[tokio::test]
@@ -220,7 +220,7 @@ async fn the_last_reader_passes_the_lock_on_whatever_it_leaves_behind() {
         }
         stand(&store, &[("write:b:2", -9_000, PLACE_MS)]).await;
         assert_eq!(store.ask(&release_read("a:1", 0)).await, [status], "{reads:?}");
-        assert_eq!(store.told().await, [woken("b:2", "0")]);
+        assert_eq!(store.reported().await, [woken("b:2", "0")]);
         assert_eq!(places(&store).await, ["write:b:2 -9000..50"]);
     }
 }
@@ -246,7 +246,7 @@ async fn a_lock_turned_to_read_goes_to_the_next_readers() {
         assert_eq!(store.ask(&acquire_read("a:1", 1)).await, ["GRANTED", ""]);
         stand(&store, &LINE_OF_FIVE).await;
         assert_eq!(store.ask(&step()).await, ["RELEASED"]);
-        assert_eq!(store.told_where().await, WAITERS[0].wakes(&["b:2", "c:3"]));
+        assert_eq!(store.reported_where().await, WAITERS[0].wakes(&["b:2", "c:3"]));
         assert_eq!(places(&store).await, five(50));
 
         // Behind a writer there are none; Redisson's readers are still woken.
@@ -255,7 +255,7 @@ async fn a_lock_turned_to_read_goes_to_the_next_readers() {
         stand(&store, &LINE_OF_FIVE[2..]).await;
         let before = places(&store).await;
         assert_eq!(store.ask(&step()).await, ["RELEASED"]);
-        assert_eq!(store.told_where().await, WAITERS[0].wakes_all());
+        assert_eq!(store.reported_where().await, WAITERS[0].wakes_all());
         assert_eq!(places(&store).await, before);
     }
 }
@@ -266,7 +266,7 @@ async fn a_forced_release_is_passed_on_too() {
         let mut store = held(waiter).await;
         stand(&store, &[("write:b:2", -9_000, PLACE_MS)]).await;
         assert_eq!(store.ask(&force_release()).await[0], "FREED");
-        assert_eq!(store.told_where().await, waiter.wakes(&["b:2"]));
+        assert_eq!(store.reported_where().await, waiter.wakes(&["b:2"]));
         assert_eq!(places(&store).await, ["write:b:2 -9000..50"]);
     }
 }
@@ -278,7 +278,7 @@ async fn a_place_that_ends_sooner_is_not_made_longer() {
         stand(&store, &[("write:b:2", -9_000, 20)]).await;
         assert_eq!(store.ask(&(waiter.give_back)("a:1", 0)).await, ["FREED"]);
         assert_eq!(places(&store).await, ["write:b:2 -9000..20"]);
-        assert_eq!(store.told_where().await, waiter.wakes(&["b:2"]));
+        assert_eq!(store.reported_where().await, waiter.wakes(&["b:2"]));
         assert_eq!(store.ask(&(waiter.acquire)("c:3", 1)).await, busy(20, "1"));
     }
 }
@@ -290,9 +290,9 @@ async fn a_clock_that_was_set_back_keeps_no_caller_out_for_long() {
         let mut store = reserved(waiter).await;
         store.pass(-5_000);
         let other = (waiter.acquire)("d:4", 1).with("place_ms", 0);
-        for (left, told) in [(5_050, waiter.wakes(&["b:2"])), (50, vec![])] {
+        for (left, reported) in [(5_050, waiter.wakes(&["b:2"])), (50, vec![])] {
             assert_eq!(store.ask(&other).await, busy(left, "0"));
-            assert_eq!(store.told_where().await, told);
+            assert_eq!(store.reported_where().await, reported);
         }
         store.pass(RESERVED_MS);
         assert_eq!(store.ask(&other).await, busy(PLACE_MS + 4_950, "0"));
@@ -312,9 +312,9 @@ async fn old_waiters_count_their_own_waiting_time() {
             assert_eq!(store.refused(&waiter.after(owner, 9_000), "BUSY", LEASE).await, ["1"]);
             store.pass(1);
         }
-        store.told_where().await;
+        store.reported_where().await;
         assert_eq!(store.ask(&(waiter.release)("d:4", 0)).await, ["FREED"]);
-        assert_eq!(store.told_where().await, waiter.wakes(&["b:2"]));
+        assert_eq!(store.reported_where().await, waiter.wakes(&["b:2"]));
         assert_eq!(store.ask(&(waiter.acquire)("e:5", 1)).await, busy(50, "1"));
         store.granted(&waiter.after("b:2", 9_000)).await;
     }
@@ -327,7 +327,7 @@ async fn a_new_reader_yields_to_a_writer_while_others_read() {
     let attempt = acquire_read("c:3", 1).with("place_ms", 0);
     assert_eq!(store.refused(&attempt, "YIELD", PLACE_MS).await, ["0"]);
     store.unchanged_since(&before).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
     for (word, value) in [("yields", 0), ("waited_ms", LONGER)] {
         let store = waiting_writer().await;
         store.granted(&acquire_read("c:3", 1).with(word, value)).await;
@@ -369,9 +369,9 @@ async fn writers_in_turn_do_not_keep_a_reader_out() {
     // Now it is the writer's turn.
     store.pass(1);
     assert_eq!(store.ask(&acquire_read("c:3", 1)).await[0], "YIELD");
-    store.told().await;
+    store.reported().await;
     assert_eq!(store.ask(&release_read("b:2", 0)).await, ["FREED"]);
-    assert_eq!(store.told().await, [woken("a:2", "0")]);
+    assert_eq!(store.reported().await, [woken("a:2", "0")]);
     store.granted(&acquire_write("a:2", 1)).await;
 }
 
@@ -384,6 +384,6 @@ async fn dead_readers_are_forgotten_and_the_lock_passed_on() {
     store.lapse("a:1", 1).await;
     assert_eq!(store.ask(&acquire_write("c:3", 1)).await, busy(PLACE_MS, "1"));
     assert!(!store.cli.exists(LOCK).await);
-    assert_eq!(store.told_where().await, [(CHANNEL.to_owned(), woken("b:2", "1"))]);
+    assert_eq!(store.reported_where().await, [(CHANNEL.to_owned(), woken("b:2", "1"))]);
     store.granted(&acquire_write("b:2", 1)).await;
 }

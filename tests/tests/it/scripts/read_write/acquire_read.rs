@@ -14,7 +14,7 @@ async fn a_free_lock_is_granted_and_granted_again() {
     let second = store.granted(&acquire_read("a:1", 1)).await;
     assert!(second > first);
     store.stands(expected()).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn a_second_hold_counts_and_has_no_token() {
         let holds = [read("a:1", 1, LEASE), read("a:1", 2, LEASE)];
         store.stands(with(lock("a:1=2 mode=read", LEASE), holds)).await;
     }
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn another_owners_write_is_in_the_way() {
 
     store.set(&["PERSIST", LOCK]).await;
     assert_eq!(store.ask(&acquire_read("a:1", 1)).await, ["BUSY", "-1", "1"]);
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ async fn a_free_lock_is_granted_and_granted_again() {
     let second = store.granted(&acquire_write("a:1", 1)).await;
     assert!(second > first);
     store.stands([lock("a:1:write=1 mode=write", LEASE)]).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn another_owners_write_is_in_the_way() {
 
     store.set(&["PERSIST", LOCK]).await;
     assert_eq!(store.ask(&acquire_write("a:1", 1)).await, ["BUSY", "-1", "1"]);
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn readers_are_in_the_way_for_as_long_as_the_longest_lives() {
         let readers = [read("a:1", 1, LONGER), read("b:2", 1, LEASE), waiters("write:c:3")];
         store.stands(with(lock("a:1=1 b:2=1 mode=read", LONGER), readers)).await;
     }
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn dead_readers_are_forgotten() {
     store.lapse("b:2", 1).await;
     store.granted(&acquire_write("c:3", 1)).await;
     store.stands([lock("c:3:write=1 mode=write", LEASE)]).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]

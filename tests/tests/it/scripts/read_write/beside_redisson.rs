@@ -17,7 +17,7 @@ async fn a_java_reader_that_unlocks_leaves_ours_its_lease() {
     assert_eq!(Java::UnlockRead.ask(&store, "j:1").await, Some(0));
     let holds = [1, 2].map(|hold| read("a:1", hold, LEASE));
     store.stands(with(lock("a:1=2 mode=read", LEASE), holds)).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -29,7 +29,7 @@ async fn ours_that_releases_leaves_a_java_reader_its_lease() {
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["RELEASED"]);
     let holds = [1, 2].map(|hold| read("j:1", hold, LEASE));
     store.stands(with(lock("j:1=2 mode=read", LEASE), holds)).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -42,10 +42,10 @@ async fn a_java_writer_waits_for_ours_and_is_woken() {
         store.granted(&acquire).await;
         assert!(within(Java::Write.ask(&store, "j:1").await.unwrap(), LEASE));
         assert_eq!(store.ask(&release).await, ["FREED"]);
-        assert_eq!(store.told().await, [message]);
+        assert_eq!(store.reported().await, [message]);
         assert_eq!(Java::Write.ask(&store, "j:1").await, None);
         assert_eq!(Java::UnlockWrite.ask(&store, "j:1").await, Some(1));
-        assert_eq!(store.told().await, ["1"]);
+        assert_eq!(store.reported().await, ["1"]);
     }
 }
 
@@ -55,7 +55,7 @@ async fn java_readers_are_woken_by_our_downgrade() {
     store.granted(&acquire_write("a:1", 1)).await;
     assert!(within(Java::Read.ask(&store, "j:1").await.unwrap(), LEASE));
     assert_eq!(store.ask(&downgrade("a:1", 1, 0)).await, ["RELEASED"]);
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
     assert_eq!(Java::Read.ask(&store, "j:1").await, None);
     assert_eq!(Java::UnlockRead.ask(&store, "j:1").await, Some(0));
     store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE)]).await;

@@ -41,10 +41,10 @@ async fn b9_a_write_that_became_a_read_was_not_announced() {
             assert_eq!(store.ask(&acquire_read("a:1", 1)).await, ["GRANTED", ""]);
         }
         assert_eq!(store.ask(&give_up_the_write).await, ["RELEASED"]);
-        assert_eq!(store.told().await, ["1"], "all waiters, not one");
+        assert_eq!(store.reported().await, ["1"], "all waiters, not one");
         store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE)]).await;
         assert_eq!(store.ask(&release_read("a:1", 0)).await, ["FREED"]);
-        assert_eq!(store.told().await, ["0"]);
+        assert_eq!(store.reported().await, ["0"]);
     }
 }
 
@@ -53,7 +53,7 @@ async fn b10_releasing_what_is_not_there_was_a_success() {
     let mut store = Store::start().await;
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["GONE"]);
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["GONE"]);
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -64,12 +64,12 @@ async fn b12_a_lapsed_reader_could_not_find_out() {
         store.granted(&acquire_read("a:1", 1)).await;
         store.lapse("a:1", 1).await;
         let reply = store.ask(&find_out).await;
-        let told = match reply[0].as_str() {
+        let reported = match reply[0].as_str() {
             "RENEWED" => reply[1] == "0",
             "STATE" => !reply.concat().contains("a:1"),
             status => status == "GONE" || status == "LOST",
         };
-        assert!(told, "{find_out:?}: {reply:?}");
+        assert!(reported, "{find_out:?}: {reply:?}");
     }
 }
 
@@ -83,7 +83,7 @@ async fn b14_a_count_from_before_the_lapse_was_counted_on() {
     assert_eq!(store.ask(&release_read("b:2", 0)).await, ["RELEASED"]);
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(store.told().await, ["0"]);
+    assert_eq!(store.reported().await, ["0"]);
 }
 
 #[tokio::test]

@@ -12,11 +12,11 @@ async fn the_last_write_becomes_a_read_and_readers_are_woken_once() {
     store.granted(&acquire_write("a:1", 1)).await;
     assert_eq!(store.ask(&downgrade("a:1", 1, 0)).await, ["RELEASED"]);
     store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE)]).await;
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
 
     assert_eq!(store.ask(&downgrade("a:1", 1, 0)).await, ["RELEASED"]);
     store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE)]).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
     store.granted(&acquire_read("b:2", 1)).await;
 }
 
@@ -30,7 +30,7 @@ async fn an_outer_write_stays() {
         let holds = [read("a:1", 1, LEASE)];
         store.stands(with(lock("a:1=1 a:1:write=1 mode=write", LEASE), holds)).await;
     }
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -41,7 +41,7 @@ async fn reads_inside_the_write_share_the_longest_lease() {
     assert_eq!(store.ask(&downgrade("a:1", 2, 0)).await, ["RELEASED"]);
     let holds = [1, 2].map(|hold| read("a:1", hold, LONGER));
     store.stands(with(lock("a:1=2 mode=read", LONGER), holds)).await;
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
 }
 
 #[tokio::test]
@@ -72,10 +72,10 @@ async fn a_hold_that_is_gone_cannot_be_downgraded() {
     store.stands([lock("b:2:write=1 mode=write", LEASE)]).await;
 
     assert_eq!(store.ask(&release_write("b:2", 0)).await, ["FREED"]);
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
     assert_eq!(store.ask(&downgrade("b:2", 1, 0)).await, ["LOST"]);
     store.stands([]).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 
     // A read, and none of the writes that should stay.
     store.granted(&acquire_read("b:2", 1)).await;
@@ -102,5 +102,5 @@ async fn what_was_no_write_any_more_gets_its_lease_all_the_same() {
     assert_eq!(store.ask(&longer).await, ["RELEASED"]);
     let holds = [1, 2].map(|hold| read("a:1", hold, LONGER));
     store.stands(with(lock("a:1=2 mode=read", LONGER), holds)).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }

@@ -77,7 +77,7 @@ async fn a_dead_crowd_is_left_to_the_writer() {
     store.granted(&acquire_read("a:1", 1)).await;
     store.set(&["EVAL", LAPSE, "0", "1", "20"]).await;
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["RELEASED"]);
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
     store.granted(&acquire_write("b:2", 1)).await;
     assert_eq!(store.cli.hash(LOCK).await.into_keys().collect::<Vec<_>>(), ["b:2:write", "mode"]);
 }
@@ -94,10 +94,10 @@ async fn a_writer_looks_at_no_more_than_about_a_thousand_at_a_time() {
 }
 
 /// How often it had to be called until it was granted.
-async fn asked(store: &Store, call: &Call) -> u32 {
-    for asked in 1..100 {
+async fn requested(store: &Store, call: &Call) -> u32 {
+    for requested in 1..100 {
         match store.ask(call).await[0].as_str() {
-            "GRANTED" => return asked,
+            "GRANTED" => return requested,
             status => assert_eq!(status, "BUSY"),
         }
     }
@@ -110,7 +110,7 @@ async fn a_dead_crowd_beyond_that_is_forgotten_bit_by_bit() {
     store.set(&["EVAL", LAPSE, "0", "1", "3000"]).await;
     // Not known to be free: the scan did not reach all readers.
     assert_eq!(store.ask(&inspect()).await[..3], ["STATE", "read_write", "read"]);
-    assert!((2..10).contains(&asked(&store, &acquire_write("b:2", 1)).await));
+    assert!((2..10).contains(&requested(&store, &acquire_write("b:2", 1)).await));
     assert!(!store.cli.exists(LINE).await);
 }
 
@@ -118,7 +118,7 @@ async fn a_dead_crowd_beyond_that_is_forgotten_bit_by_bit() {
 async fn a_sole_reader_is_upgraded_out_of_such_a_crowd() {
     let store = crowd(3_000).await;
     store.set(&["EVAL", LAPSE, "0", "2", "3000"]).await;
-    assert!((2..10).contains(&asked(&store, &upgrade("r:1", 0, 1)).await));
+    assert!((2..10).contains(&requested(&store, &upgrade("r:1", 0, 1)).await));
 }
 
 #[tokio::test]

@@ -70,12 +70,12 @@ async fn walk(steps: &[(Step, Beside)]) {
             key.ttl = 0;
         }
         assert_eq!(difference(&expected, &found), None, "{step:?}");
-        let mut told = javas.told().await;
+        let mut reported = javas.reported().await;
         if *beside == ReadersTold {
-            assert!(told.is_empty());
-            told.push("1".to_owned());
+            assert!(reported.is_empty());
+            reported.push("1".to_owned());
         }
-        assert_eq!(ours.told().await, told, "{step:?}");
+        assert_eq!(ours.reported().await, reported, "{step:?}");
     }
     assert!(javas.keys().await.is_empty(), "a walk ends free");
 }

@@ -10,11 +10,11 @@ async fn the_last_reader_frees_the_lock_and_publishes_once() {
     store.granted(&acquire_read("a:1", 1)).await;
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(store.told().await, ["0"]);
+    assert_eq!(store.reported().await, ["0"]);
 
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["GONE"]);
     store.stands([]).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn a_partial_release_leaves_the_lease_of_the_rest() {
         let holds = [1, 2].map(|hold| read("a:1", hold, LONGER));
         store.stands(with(lock("a:1=2 mode=read", LONGER), holds)).await;
     }
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn several_holds_end_at_once() {
     }
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(store.told().await, ["0"]);
+    assert_eq!(store.reported().await, ["0"]);
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn other_readers_keep_the_lock_for_their_own_time() {
     store.stands([lock("b:2=1 mode=read", LEASE), read("b:2", 1, LEASE)]).await;
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["GONE"]);
     store.stands([lock("b:2=1 mode=read", LEASE), read("b:2", 1, LEASE)]).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn dead_readers_do_not_keep_the_lock() {
     store.lapse("a:1", 1).await;
     assert_eq!(store.ask(&release_read("b:2", 0)).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(store.told().await, ["0"]);
+    assert_eq!(store.reported().await, ["0"]);
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn inside_the_own_write_only_the_read_ends() {
     }
     assert_eq!(store.ask(&release_read("a:1", 1)).await, ["GONE"]);
     store.stands([lock("a:1:write=1 mode=write", LONGER)]).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn a_missing_read_counts_as_released_inside_the_own_write() {
     assert_eq!(store.ask(&release_read("a:1", 1)).await, ["GONE"]);
     assert_eq!(store.ask(&release_read("b:2", 0)).await, ["GONE"]);
     store.unchanged_since(&before).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn nothing_to_release_is_gone() {
     store.expire().await;
     store.granted(&acquire_write("b:2", 1)).await;
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["GONE"]);
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -135,11 +135,11 @@ async fn a_lapsed_reader_is_reported_gone_and_leaves_nothing() {
     store.lapse("a:1", 2).await;
     assert_eq!(store.ask(&release_read("a:1", 1)).await, ["GONE"]);
     store.stands([lock("b:2=1 mode=read", LEASE), read("b:2", 1, LEASE)]).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 
     // No other reader is left: the lock is free, and waiters are woken.
     store.lapse("b:2", 1).await;
     assert_eq!(store.ask(&release_read("b:2", 0)).await, ["GONE"]);
     store.stands([]).await;
-    assert_eq!(store.told().await, ["0"]);
+    assert_eq!(store.reported().await, ["0"]);
 }

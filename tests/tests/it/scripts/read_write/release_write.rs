@@ -12,11 +12,11 @@ async fn the_last_write_frees_the_lock_and_publishes_once() {
     store.granted(&acquire_write("a:1", 1)).await;
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
 
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["GONE"]);
     store.stands([]).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn a_partial_release_leaves_the_longest_lease() {
         assert_eq!(store.ask(&release_write("a:1", 1)).await, ["RELEASED"]);
         store.stands([lock("a:1:write=1 mode=write", LONGER)]).await;
     }
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn several_holds_end_at_once() {
     }
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
 }
 
 #[tokio::test]
@@ -52,13 +52,13 @@ async fn the_own_reads_that_stay_make_it_a_read_lock_for_their_time() {
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["RELEASED"]);
     let holds = || [1, 2].map(|hold| read("a:1", hold, LEASE));
     store.stands(with(lock("a:1=2 mode=read", LEASE), holds())).await;
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
 
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["GONE"]);
     store.stands(with(lock("a:1=2 mode=read", LEASE), holds())).await;
     store.granted(&acquire_read("b:2", 1)).await;
     assert_eq!(store.ask(&release_read("a:1", 0)).await, ["RELEASED"]);
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn own_reads_that_lapsed_do_not_stay() {
     store.lapse("a:1", 1).await;
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["FREED"]);
     store.stands([]).await;
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
 }
 
 #[tokio::test]
@@ -87,5 +87,5 @@ async fn nothing_to_release_is_gone() {
     store.granted(&acquire_read("a:1", 1)).await;
     assert_eq!(store.ask(&release_write("a:1", 0)).await, ["GONE"]);
     store.stands([lock("a:1=1 mode=read", LEASE), read("a:1", 1, LEASE)]).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }

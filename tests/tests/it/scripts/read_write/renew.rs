@@ -21,7 +21,7 @@ async fn every_hold_of_a_reader_is_given_its_lease_again() {
     assert_eq!(store.ask(&renew_read("a:1")).await, ["RENEWED", "1"]);
     let holds = [1, 2].map(|hold| read("a:1", hold, LONGER));
     store.stands(with(lock("a:1=2 mode=read", LONGER), holds)).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn a_reader_with_any_hold_lapsed_is_lost_and_forgotten() {
             let left = [read("a:1", 3 - missing, LEASE), read("b:2", 1, LEASE)];
             store.stands(with(lock("b:2=1 mode=read", LEASE), left)).await;
         }
-        assert!(store.told().await.is_empty());
+        assert!(store.reported().await.is_empty());
     }
 }
 
@@ -65,7 +65,7 @@ async fn a_writer_and_its_reads_are_given_their_lease_again() {
         let holds = [1, 2].map(|hold| read("a:1", hold, LONGER));
         store.stands(with(lock("a:1=2 a:1:write=1 mode=write", LONGER), holds)).await;
     }
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn what_is_not_held_is_lost() {
     assert_eq!(store.ask(&downgrade("b:2", 1, 0)).await, ["RELEASED"]);
     assert_eq!(store.ask(&renew_write("b:2")).await, ["RENEWED", "0"]);
     assert_eq!(store.ask(&renew_read("b:2")).await, ["RENEWED", "1"]);
-    assert_eq!(store.told().await, ["1"]);
+    assert_eq!(store.reported().await, ["1"]);
 }
 
 #[tokio::test]

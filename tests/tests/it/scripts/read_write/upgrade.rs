@@ -16,7 +16,7 @@ async fn the_sole_reader_becomes_the_writer_and_may_repeat_the_call() {
         last = token;
         store.stands([lock("a:1:write=1 mode=write", LEASE)]).await;
     }
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn another_reader_is_in_the_way() {
     let before = store.keys().await;
     assert!(store.refused(&upgrade("a:1", 0, 1), "BUSY", LONGER).await.is_empty());
     store.unchanged_since(&before).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn a_hold_that_is_gone_cannot_be_upgraded() {
     store.granted(&acquire_write("b:2", 1)).await;
     assert_eq!(store.ask(&upgrade("a:1", 0, 1)).await, ["LOST"]);
     store.stands([lock("b:2:write=1 mode=write", LEASE)]).await;
-    assert!(store.told().await.is_empty());
+    assert!(store.reported().await.is_empty());
 }
 
 #[tokio::test]

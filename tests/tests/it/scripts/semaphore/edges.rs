@@ -1,7 +1,7 @@
 //! semaphore/*: foreign and missing keys, Redisson's leases, the memory limit.
 
 use crate::scripts::semaphore::call::{acquire, permit, release, renew, resize};
-use crate::scripts::semaphore::steps::{ends, left, stand, told};
+use crate::scripts::semaphore::steps::{ends, left, reported, stand};
 use crate::scripts::support::call::LEASE;
 use crate::scripts::support::keys::{LEASES, LOCK, within};
 use crate::scripts::support::store::{Store, is_at_the_memory_limit};
@@ -36,15 +36,15 @@ async fn a_semaphore_without_its_number_is_rebuilt_from_its_leases() {
     for number in [1, 2, 3] {
         store.ask(&acquire(number, 5)).await;
     }
-    assert_eq!(told(&mut store).await, ["4"]);
+    assert_eq!(reported(&mut store).await, ["4"]);
     store.expire().await;
     assert_eq!(store.ask(&release(1)).await, ["FREED"]);
     assert!(!store.cli.exists(LOCK).await, "one permit would have been all of them");
-    assert!(told(&mut store).await.is_empty());
+    assert!(reported(&mut store).await.is_empty());
     ends(&store, 2).await;
     assert_eq!(store.ask(&acquire(4, 5)).await, ["GRANTED", ""]);
     stand(&store, 3, &[3, 4]).await;
-    assert_eq!(told(&mut store).await, ["3"], "to waiters for a semaphore that did not exist");
+    assert_eq!(reported(&mut store).await, ["3"], "to waiters for a semaphore that did not exist");
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn something_else_under_a_name_is_no_semaphore() {
         }
         assert_eq!(store.ask(&release(1)).await, ["GONE"]);
         store.unchanged_since(&before).await;
-        assert!(told(&mut store).await.is_empty());
+        assert!(reported(&mut store).await.is_empty());
     }
 }
 
@@ -74,7 +74,7 @@ async fn at_the_memory_limit_permits_can_be_kept_and_given_back() {
     for number in [1, 2] {
         store.ask(&acquire(number, 3)).await;
     }
-    assert_eq!(told(&mut store).await, ["2"]);
+    assert_eq!(reported(&mut store).await, ["2"]);
     ends(&store, 2).await;
     store.fill().await;
     let refused = store.try_ask(&acquire(3, 3)).await.unwrap_err();
@@ -84,7 +84,7 @@ async fn at_the_memory_limit_permits_can_be_kept_and_given_back() {
     assert!(within(left(&store, 1).await, LEASE));
     assert_eq!(store.ask(&release(1)).await, ["FREED"]);
     stand(&store, 3, &[]).await;
-    assert_eq!(told(&mut store).await, ["3"]);
+    assert_eq!(reported(&mut store).await, ["3"]);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::scripts::any::call::{force_release, inspect};
 use crate::scripts::semaphore::call::{acquire, permit, release, resize, wait};
-use crate::scripts::semaphore::steps::{ends, told};
+use crate::scripts::semaphore::steps::{ends, reported};
 use crate::scripts::support::call::{Call, LEASE, PLACE_MS};
 use crate::scripts::support::keys::{Key, LINE, LOCK, SEMAPHORE_CHANNEL};
 use crate::scripts::support::store::Store;
@@ -35,7 +35,7 @@ async fn all_out(permits: u32) -> Store {
     let since = [-9_000, -8_000, -7_000];
     let places: Vec<_> = names.iter().zip(since).map(|(n, s)| (&**n, s, PLACE_MS)).collect();
     stand(&store, &places).await;
-    told(&mut store).await;
+    reported(&mut store).await;
     store
 }
 
@@ -61,7 +61,7 @@ async fn a_refused_caller_takes_a_place_by_its_permit() {
     assert_eq!(store.refused(&wait(3, 1), "BUSY", LEASE).await, ["1"]);
     assert_eq!(places(&store).await, [place(3, -700, PLACE_MS + 100)]);
     assert_eq!(store.ask(&inspect()).await[8], format!("[[{} write]]", hex(3)));
-    assert!(told(&mut store).await.is_empty());
+    assert!(reported(&mut store).await.is_empty());
 }
 
 #[tokio::test]
@@ -71,13 +71,13 @@ async fn as_many_waiters_are_woken_as_permits_are_free() {
         assert_eq!(store.ask(&release(number)).await, ["FREED"]);
         let numbers = [11, 12].into_iter().take(free);
         let expected: Vec<_> = numbers.map(|n| woken_permit(n, &free.to_string())).collect();
-        assert_eq!(told(&mut store).await, expected);
+        assert_eq!(reported(&mut store).await, expected);
         assert_eq!(places(&store).await, reserved(free));
         // No other takes them.
         assert_eq!(store.ask(&acquire(20, 2)).await, busy(50, "0"));
         assert_eq!(store.ask(&acquire(13, 2)).await, busy(50, "0"));
         assert_eq!(store.ask(&wait(13, 2)).await, busy(50, "1"));
-        assert!(told(&mut store).await.is_empty());
+        assert!(reported(&mut store).await.is_empty());
     }
     // In any order.
     for number in [12, 11] {
@@ -85,21 +85,21 @@ async fn as_many_waiters_are_woken_as_permits_are_free() {
     }
     assert_eq!(places(&store).await, [place(13, -7_000, PLACE_MS)]);
     assert_eq!(store.cli.string(LOCK).await.unwrap(), "0");
-    assert!(told(&mut store).await.is_empty());
+    assert!(reported(&mut store).await.is_empty());
 }
 
 #[tokio::test]
 async fn a_waiter_that_does_not_come_in_time_is_passed_over() {
     let mut store = all_out(1).await;
     assert_eq!(store.ask(&release(1)).await, ["FREED"]);
-    assert_eq!(told(&mut store).await, [woken_permit(11, "1")]);
+    assert_eq!(reported(&mut store).await, [woken_permit(11, "1")]);
     store.pass(49);
     assert_eq!(store.ask(&acquire(20, 1)).await, busy(1, "0"));
     store.pass(1);
     assert_eq!(store.ask(&acquire(20, 1)).await, busy(PLACE_MS - 50, "0"));
-    assert_eq!(told(&mut store).await, [woken_permit(12, "1")]);
+    assert_eq!(reported(&mut store).await, [woken_permit(12, "1")]);
     assert_eq!(store.ask(&acquire(20, 1)).await, busy(50, "0"));
-    assert!(told(&mut store).await.is_empty());
+    assert!(reported(&mut store).await.is_empty());
     assert_eq!(store.ask(&wait(12, 1)).await, ["GRANTED", ""]);
 }
 
@@ -110,10 +110,10 @@ async fn permits_beyond_the_waiters_are_free_for_all() {
         assert_eq!(store.ask(&release(number)).await, ["FREED"]);
     }
     assert_eq!(store.ask(&acquire(20, 4)).await, busy(50, "0"));
-    told(&mut store).await;
+    reported(&mut store).await;
     assert_eq!(store.ask(&release(4)).await, ["FREED"]);
     let all = [11, 12, 13].map(|number| woken_permit(number, "4"));
-    assert_eq!(told(&mut store).await, all);
+    assert_eq!(reported(&mut store).await, all);
     assert_eq!(store.ask(&acquire(20, 4)).await, ["GRANTED", ""]);
     assert_eq!(store.ask(&acquire(21, 4)).await, busy(50, "0"));
     assert_eq!(places(&store).await, reserved(3));
@@ -139,7 +139,7 @@ async fn expired_added_and_force_released_permits_are_passed_on() {
         }
         store.ask(&step).await;
         let expected = [11, 12].map(|number| woken_permit(number, &free.to_string()));
-        assert_eq!(told(&mut store).await, expected, "{step:?}");
+        assert_eq!(reported(&mut store).await, expected, "{step:?}");
         assert_eq!(places(&store).await, reserved(2));
         assert_eq!(store.cli.string(LOCK).await.unwrap(), free.to_string());
     }
@@ -153,18 +153,18 @@ async fn a_waiter_that_leaves_passes_its_permit_on() {
         assert_eq!(store.ask(&leave(13)).await, ["GONE"]);
         assert_eq!(places(&store).await, reserved(0)[..2]);
     }
-    assert!(told(&mut store).await.is_empty());
+    assert!(reported(&mut store).await.is_empty());
     assert_eq!(store.ask(&release(1)).await, ["FREED"]);
-    assert_eq!(told(&mut store).await, [woken_permit(11, "1")]);
+    assert_eq!(reported(&mut store).await, [woken_permit(11, "1")]);
     // It does not stand there.
     assert_eq!(store.ask(&release(11)).await, ["GONE"]);
     assert_eq!(places(&store).await, reserved(1)[..2]);
-    assert!(told(&mut store).await.is_empty());
+    assert!(reported(&mut store).await.is_empty());
     assert_eq!(store.ask(&leave(11)).await, ["GONE"]);
     assert_eq!(places(&store).await, [place(12, -8_000, 50)]);
-    assert_eq!(told(&mut store).await, [woken_permit(12, "1")]);
+    assert_eq!(reported(&mut store).await, [woken_permit(12, "1")]);
     assert_eq!(store.ask(&leave(12)).await, ["GONE"]);
-    assert_eq!(told(&mut store).await, ["1"], "all that listen");
+    assert_eq!(reported(&mut store).await, ["1"], "all that listen");
     assert!(!store.cli.exists(LINE).await);
 }
 
@@ -172,9 +172,9 @@ async fn a_waiter_that_leaves_passes_its_permit_on() {
 async fn a_message_is_redissons_number_behind_zeros() {
     let mut store = all_out(1).await;
     assert_eq!(store.ask(&resize(13, 0)).await, ["RESIZED", "12", "1"]);
-    let told = told(&mut store).await;
-    assert_eq!(told[0], woken_permit(11, "12"));
-    assert!(told.iter().all(|message| message.parse::<i64>().unwrap() == 12), "{told:?}");
+    let reported = reported(&mut store).await;
+    assert_eq!(reported[0], woken_permit(11, "12"));
+    assert!(reported.iter().all(|message| message.parse::<i64>().unwrap() == 12), "{reported:?}");
 }
 
 #[tokio::test]
@@ -190,10 +190,10 @@ async fn something_else_under_the_lines_name_is_left_alone() {
         assert_eq!(store.ask(&wait(1, 2)).await, ["GRANTED", ""]);
         assert_eq!(store.ask(&wait(2, 2)).await, ["GRANTED", ""]);
         assert_eq!(store.refused(&wait(3, 2), "BUSY", LEASE).await, ["0"]);
-        told(&mut store).await;
+        reported(&mut store).await;
         assert_eq!(store.ask(&leave(3)).await, ["GONE"]);
         assert_eq!(store.ask(&leave(2)).await, ["FREED"]);
-        assert_eq!(told(&mut store).await, ["1"]);
+        assert_eq!(reported(&mut store).await, ["1"]);
         let stays = store.keys().await.into_iter().filter(|key| key.name == LINE);
         assert_eq!(stays.collect::<Vec<Key>>(), line);
     }
@@ -206,6 +206,6 @@ async fn at_the_memory_limit_a_permit_is_passed_on() {
     assert_eq!(store.ask(&leave(11)).await, ["GONE"]);
     assert_eq!(store.ask(&release(1)).await, ["FREED"]);
     assert_eq!(places(&store).await, [place(12, -8_000, 50), place(13, -7_000, PLACE_MS)]);
-    let told = store.told_where().await;
-    assert_eq!(told, [(SEMAPHORE_CHANNEL.to_owned(), woken_permit(12, "1"))]);
+    let reported = store.reported_where().await;
+    assert_eq!(reported, [(SEMAPHORE_CHANNEL.to_owned(), woken_permit(12, "1"))]);
 }

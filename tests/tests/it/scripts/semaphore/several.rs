@@ -2,7 +2,7 @@
 
 use crate::scripts::any::call::inspect;
 use crate::scripts::semaphore::call::{acquire, permit, release, renew, wait};
-use crate::scripts::semaphore::steps::told;
+use crate::scripts::semaphore::steps::reported;
 use crate::scripts::support::call::{Call, LEASE, LONGER, PLACE_MS};
 use crate::scripts::support::keys::{LEASES, LINE, LOCK, within};
 use crate::scripts::support::store::Store;
@@ -50,7 +50,7 @@ async fn they_are_granted_all_or_none() {
 async fn they_are_released_and_renewed_together() {
     let mut store = Store::start().await;
     store.ask(&take(1, 3, 4)).await;
-    told(&mut store).await;
+    reported(&mut store).await;
     assert_eq!(store.ask(&renew(1).with("lease", LONGER)).await, ["RENEWED", "1"]);
     for member in members(1, 3) {
         let ends = store.score(LEASES, &member).await.unwrap();
@@ -58,7 +58,7 @@ async fn they_are_released_and_renewed_together() {
     }
     assert_eq!(store.ask(&release(1)).await, ["FREED"]);
     assert_eq!((out(&store).await.len(), &*free(&store).await), (0, "4"));
-    assert_eq!(told(&mut store).await, ["4"]);
+    assert_eq!(reported(&mut store).await, ["4"]);
     assert_eq!(store.ask(&release(1)).await, ["GONE"]);
     assert_eq!(free(&store).await, "4");
 }
@@ -89,20 +89,20 @@ async fn a_waiter_that_wants_many_is_not_passed_and_is_woken_when_it_fits() {
     assert_eq!(store.refused(&few, "BUSY", LEASE).await, ["1"]);
     let line: Vec<String> = store.cli.query(&["HVALS", LINE]).await;
     assert_eq!(line.iter().filter(|place| place.ends_with(":3")).count(), 1, "{line:?}");
-    told(&mut store).await;
+    reported(&mut store).await;
     for number in [1, 2] {
         store.ask(&release(number)).await;
         // Redisson's waiters know no order. A refusal publishes nothing more.
-        assert_eq!(told(&mut store).await, [number.to_string()]);
+        assert_eq!(reported(&mut store).await, [number.to_string()]);
         let busy = ["BUSY".to_owned(), PLACE_MS.to_string(), "1".to_owned()];
         assert_eq!(store.ask(&few).await, busy, "what is free is kept");
     }
     store.ask(&release(3)).await;
-    assert_eq!(told(&mut store).await, [woken_permit(11, "3")]);
+    assert_eq!(reported(&mut store).await, [woken_permit(11, "3")]);
     assert_eq!(store.ask(&many).await, ["GRANTED", ""]);
     assert_eq!(free(&store).await, "0");
     store.ask(&release(11)).await;
-    assert_eq!(told(&mut store).await, [woken_permit(12, "3")]);
+    assert_eq!(reported(&mut store).await, [woken_permit(12, "3")]);
 }
 
 #[tokio::test]

@@ -6,13 +6,14 @@ use crate::scripts::support::keys::{FOREVER, Key, LEASES, LOCK, SEMAPHORE_CHANNE
 use crate::scripts::support::store::Store;
 
 /// Numbers published since the last call.
-pub(crate) async fn told(store: &mut Store) -> Vec<String> {
-    let told = store.told_where().await.into_iter();
-    told.map(|(channel, message)| {
-        assert_eq!(channel, SEMAPHORE_CHANNEL);
-        message
-    })
-    .collect()
+pub(crate) async fn reported(store: &mut Store) -> Vec<String> {
+    let reported = store.reported_where().await.into_iter();
+    reported
+        .map(|(channel, message)| {
+            assert_eq!(channel, SEMAPHORE_CHANNEL);
+            message
+        })
+        .collect()
 }
 
 /// So many permits are free, and these are out; neither key has an end.
@@ -51,7 +52,7 @@ async fn permits_are_granted_until_none_is_free() {
     // An existing semaphore is not made anew, whatever the caller believes.
     assert_eq!(store.refused(&acquire(3, 9), "BUSY", LEASE).await, ["0", "2"]);
     stand(&store, 0, &[1, 2]).await;
-    assert_eq!(told(&mut store).await, ["1"], "that it was made");
+    assert_eq!(reported(&mut store).await, ["1"], "that it was made");
 }
 
 #[tokio::test]
@@ -71,16 +72,16 @@ async fn a_released_permit_is_free_and_published_once() {
     for number in [1, 2] {
         store.ask(&acquire(number, 2)).await;
     }
-    assert_eq!(told(&mut store).await, ["1"], "that it was made");
+    assert_eq!(reported(&mut store).await, ["1"], "that it was made");
     assert_eq!(store.ask(&release(1)).await, ["FREED"]);
     stand(&store, 1, &[2]).await;
-    assert_eq!(told(&mut store).await, ["1"]);
+    assert_eq!(reported(&mut store).await, ["1"]);
     for gone in [1, 3] {
         assert_eq!(store.ask(&release(gone)).await, ["GONE"]);
     }
     stand(&store, 1, &[2]).await;
     assert_eq!(store.ask(&release(2)).await, ["FREED"]);
-    assert_eq!(told(&mut store).await, ["2"]);
+    assert_eq!(reported(&mut store).await, ["2"]);
     stand(&store, 2, &[]).await;
 }
 
@@ -90,17 +91,17 @@ async fn any_caller_takes_expired_leases_back() {
     for number in [1, 2, 3] {
         store.ask(&acquire(number, 3)).await;
     }
-    assert_eq!(told(&mut store).await, ["2"], "that it was made");
+    assert_eq!(reported(&mut store).await, ["2"], "that it was made");
     ends(&store, 1).await;
     ends(&store, 2).await;
     assert_eq!(store.ask(&acquire(4, 3)).await, ["GRANTED", ""]);
     stand(&store, 1, &[3, 4]).await;
-    assert_eq!(told(&mut store).await, ["1"], "the other one is free for another owner");
+    assert_eq!(reported(&mut store).await, ["1"], "the other one is free for another owner");
     assert_eq!(store.ask(&release(1)).await, ["GONE"]);
     ends(&store, 3).await;
     assert_eq!(store.ask(&release(3)).await, ["GONE"], "too late, and given back all the same");
     stand(&store, 2, &[4]).await;
-    assert_eq!(told(&mut store).await, ["2"]);
+    assert_eq!(reported(&mut store).await, ["2"]);
     ends(&store, 4).await;
     assert_eq!(store.ask(&acquire(4, 3)).await, ["GRANTED", ""], "anew");
     stand(&store, 2, &[4]).await;
@@ -147,16 +148,16 @@ async fn the_number_of_permits_counts_those_that_are_out() {
     }
     assert_eq!(store.ask(&resize(5, 1)).await, ["RESIZED", "0", "0"], "it is there");
     assert_eq!(store.ask(&resize(5, 0)).await, ["RESIZED", "3", "1"]);
-    assert_eq!(told(&mut store).await, ["1", "3"], "the first when it was created");
+    assert_eq!(reported(&mut store).await, ["1", "3"], "the first when it was created");
     assert_eq!(store.ask(&resize(5, 0)).await, ["RESIZED", "3", "0"]);
     assert_eq!(store.ask(&resize(1, 0)).await, ["RESIZED", "-1", "1"]);
     stand(&store, -1, &[1, 2]).await;
     assert_eq!(store.refused(&acquire(3, 5), "BUSY", LEASE).await, ["0", "1"], "the other number");
     assert_eq!(store.ask(&release(1)).await, ["FREED"]);
     assert_eq!(store.refused(&acquire(3, 1), "BUSY", LEASE).await, ["0"], "one is out still");
-    assert!(told(&mut store).await.is_empty(), "no waiter can enter");
+    assert!(reported(&mut store).await.is_empty(), "no waiter can enter");
     assert_eq!(store.ask(&release(2)).await, ["FREED"]);
-    assert_eq!(told(&mut store).await, ["1"]);
+    assert_eq!(reported(&mut store).await, ["1"]);
     assert_eq!(store.ask(&acquire(3, 5)).await, ["GRANTED", "", "1"]);
     stand(&store, 0, &[3]).await;
     ends(&store, 3).await;

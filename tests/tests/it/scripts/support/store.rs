@@ -104,7 +104,7 @@ impl Store {
             quick => text(quick).split(' ').map(str::to_owned).collect(),
         };
         assert_eq!(reply.remove(1), nonce, "{call:?} answers with its own nonce");
-        // How many clients heard of it: the tests' own subscription is one.
+        // How many clients received of it: the tests' own subscription is one.
         if call.script.contains("/release") && ["FREED", "GONE"].contains(&reply[0].as_str()) {
             reply.truncate(1);
         }
@@ -200,17 +200,18 @@ impl Store {
     }
 
     /// What was published since the last look: on the read/write lock's channel, and nowhere else.
-    pub(crate) async fn told(&mut self) -> Vec<String> {
-        let told = self.told_where().await.into_iter();
-        told.map(|(channel, message)| {
-            assert_eq!(channel, CHANNEL, "{message}");
-            message
-        })
-        .collect()
+    pub(crate) async fn reported(&mut self) -> Vec<String> {
+        let reported = self.reported_where().await.into_iter();
+        reported
+            .map(|(channel, message)| {
+                assert_eq!(channel, CHANNEL, "{message}");
+                message
+            })
+            .collect()
     }
 
     /// What was published since the last look, with its channel.
-    pub(crate) async fn told_where(&mut self) -> Vec<(String, String)> {
+    pub(crate) async fn reported_where(&mut self) -> Vec<(String, String)> {
         let news = self.news.so_far().await;
         let counts = self.cli.command_counts().await;
         let count = |command: &str| counts.get(command).copied().unwrap_or_default();
