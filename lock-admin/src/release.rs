@@ -20,7 +20,7 @@ use super::{
 
 /// As users of lock-tower know this crate: their filters name it.
 const TARGET: &str = "lock_tower::admin";
-/// A form cannot send a header of its own, and a script of another site only with a permission that is
+/// A form cannot set a header, and a script of another site only with a permission that is
 /// never given.
 const HEADER: &str = "x-lock-admin";
 const VALUE: &str = "release";

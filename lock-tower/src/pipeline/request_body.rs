@@ -33,7 +33,7 @@ fn warn_of_another_type(pending: &PendingLocks) {
     {
         tracing::warn!(
             policy = &*pending.policy.name,
-            "where this lock's layer stands, a request's body is not of Axum's type, and so is read \
+            "where this lock's layer is, a request's body is not of Axum's type, and so is read \
              under the lock: a client that sends slowly holds the lock for as long as its connection \
              lives. Put layers that change the body's type inside of this one, or set a `max_hold`"
         );
@@ -64,7 +64,7 @@ mod with_axum {
 
     /// Whether the body is to be read before the lock: of each request that has one, unless its policy
     /// leaves it to the handler. A reader's too, because a read lock excludes writers for as long as the
-    /// client takes to send it. Other types of body than Axum's cannot be made again from what was read,
+    /// client takes to send it. Other types of body than Axum's cannot be rebuilt after they were read,
     /// and are left to the handler. The end of an empty body is known without waiting.
     pub(crate) fn is_awaited<B: 'static>(pending: &PendingLocks, body: &B) -> bool {
         match (body as &dyn Any).downcast_ref::<Body>() {
@@ -189,7 +189,7 @@ mod without_axum {
     use super::{ReadBody, warn_of_another_type};
     use crate::{pipeline::pending_locks::PendingLocks, request::context::RequestContext};
 
-    /// Leaves every body to the handler: only Axum's can be made again from what was read.
+    /// Leaves every body to the handler: only Axum's can be rebuilt after they were read.
     pub(crate) fn is_awaited<B: 'static>(pending: &PendingLocks, _body: &B) -> bool {
         warn_of_another_type(pending);
         false

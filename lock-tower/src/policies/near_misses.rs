@@ -41,7 +41,7 @@ pub(super) fn log_end_of_path(rule: &RouteRule) {
             policy = &*rule.lock.policy.name,
             "a request was served without the lock of this rule, whose path is only the end of the \
              request's: if a router is nested there, a rule has the whole path. The route is not known \
-             where the layer stands"
+             where the layer is"
         );
     }
 }

@@ -150,7 +150,7 @@ async fn one_waiter_too_many_is_refused_at_once() {
         tokio::task::yield_now().await;
     }
 
-    assert_overloaded(&app, "So many requests wait for this resource").await;
+    assert_overloaded(&app, "wait too long behind others").await;
 
     drop(guard);
     assert_eq!(waits.await.unwrap().text, "done");

@@ -239,7 +239,7 @@ async fn a_body_of_another_type_is_left_to_the_handler_with_a_warning() {
     };
     let lock = || RequestLockLayer::with_key(LockClient::in_memory(), |_| Ok("k"));
     assert_eq!(send(lock(), 3).await, 1);
-    // What the service has chosen, or has limited, is no mistake.
+    // A setting of the service, or a limited hold, is not a mistake.
     assert_eq!(send(lock().body(RequestBody::Stream).max_hold(SECOND), 1).await, 0);
     assert_eq!(send(lock().max_hold(SECOND), 1).await, 0);
     assert_eq!(send(lock().enforce(Enforce::Off), 1).await, 0);

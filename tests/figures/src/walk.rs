@@ -19,7 +19,7 @@ use tokio::time::{self, sleep};
 
 use self::requests::{prepared, request, under_the_layer};
 
-/// After so many, connections, caches and everything that is made on first use exist.
+/// After that many, connections, caches and everything that is made on first use exist.
 const WARM_UP: usize = 10;
 
 /// More than a release needs. Before each wait Redis answers everything, so that neither the speed of

@@ -139,7 +139,7 @@ mod tests {
             let refused = builder.connect("zookeeper://127.0.0.1:1").await.expect_err(option);
             assert!(matches!(refused, ConnectError::InvalidOptions(_)), "{refused}");
             let text = refused.to_string();
-            assert!(text.contains(option) && text.contains("Redis alone"), "{text}");
+            assert!(text.contains(option) && text.contains("only to Redis"), "{text}");
         }
     }
 }

@@ -350,7 +350,7 @@ mod tests {
         let of = |text: &str| Reply::new(bulk(text));
         assert!(of("LEFT 7").left().is_ok());
         assert!(of("GONE 7").left().is_err());
-        assert!(of("WRONG_KIND 7").upgraded().expect_err("no lock").to_string().contains("name"));
+        assert!(of("WRONG_KIND 7").upgraded().expect_err("no lock").to_string().contains("token"));
         assert!(of("GRANTED 7").upgraded().is_err(), "without a token");
         assert_eq!(of("WRONG_KIND 7").free_permits(5).expect("an answer"), None);
         assert!(of("RESIZED 7").free_permits(5).is_err(), "without a number");
