@@ -162,7 +162,7 @@ pub mod locks {
 }
 
 pub mod errors {
-    //! What can go wrong, and what may be assumed about the lock then.
+    //! Errors, and the assumptions about the lock that each allows.
 
     pub use lock_core::{
         Busy, BusyHolder, Deadlock, DowngradeError, EnsureError, InspectError, InvalidOptions,

@@ -60,7 +60,7 @@ const SHAPES_IN_SOURCES: [(&str, [usize; 4]); 25] = [
     ("lock-conformance/src", [0, 4, 0, 1]),
     ("lock-policy/src", [0, 0, 0, 0]),
     ("lock-macros/src", [0, 0, 0, 0]),
-    ("lock-tower/src", [1, 0, 0, 0]),
+    ("lock-tower/src", [0, 0, 0, 0]),
     ("lock-tower/tests", [0, 0, 0, 0]),
     ("lock-admin/src", [0, 0, 0, 0]),
     ("lock-sqlx/src", [0, 0, 0, 0]),
