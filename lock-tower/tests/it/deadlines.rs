@@ -150,7 +150,7 @@ async fn one_waiter_too_many_is_refused_at_once() {
         tokio::task::yield_now().await;
     }
 
-    assert_overloaded(&app, "So many requests wait for this resource").await;
+    assert_overloaded(&app, "behind others for this resource").await;
 
     drop(guard);
     assert_eq!(waits.await.unwrap().text, "done");
@@ -219,7 +219,7 @@ async fn a_deadline_that_is_over_is_the_requests_own() {
         let problem = send(&app, request).await.assert_problem(503, "lock-overloaded");
         let detail = problem["detail"].as_str().unwrap();
         assert!(detail.starts_with("The time that this request has is over"), "{name}: {detail}");
-        assert!(!problem.to_string().contains("many requests"), "{problem}");
+        assert!(!problem.to_string().contains("behind others"), "{problem}");
     }
 }
 

@@ -95,7 +95,7 @@ async fn what_else_stands_under_the_key_is_named_by_what_it_is_not() {
     // In another process: in this one they would wait for each other at the gate.
     let elsewhere = LockClient::builder().in_memory_on(&store);
     let _elsewhere = elsewhere.write("order:7").acquire().await.unwrap();
-    assert_misconfigured(&app(&locks, Kind::Fenced), &["is no fenced lock"]).await;
+    assert_misconfigured(&app(&locks, Kind::Fenced), &["is not a fenced lock"]).await;
 }
 
 #[distributed_lock(key = "order:{id}", kind = "fair", wait = "0s", name = "attribute")]

@@ -264,7 +264,7 @@ fn a_lock_that_no_request_can_acquire_is_logged_at_the_start() {
         (lock().max_hold(Duration::MAX), "is out of bounds"),
         (lock().kind(Kind::Fair).mode(LockMode::Read), "a fair lock has no read mode"),
         (lock().semaphore(0), "a semaphore without permits"),
-        (lock().semaphore(1_000_001), "it has at most 1000000"),
+        (lock().semaphore(1_000_001), "at most 1000000"),
         (lock().semaphore(2).weight(3), "3 permits of a semaphore that has 2"),
         (lock().semaphore(2).weight(2), ""),
         (lock().semaphore_by(|_| 3).weight(2), ""),
