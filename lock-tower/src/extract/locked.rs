@@ -36,8 +36,9 @@ use crate::{
 /// use lock_tower::{LockClient, Locked, RequestLockLayer};
 ///
 /// async fn update(Path(id): Path<u64>, lock: Locked) -> String {
-///     // A database refuses former holders by their token: see `FencedTable`. format!("order {id}
-/// with token {}", lock.fencing_token()) }
+///     // A database refuses former holders by their token: see `FencedTable`.
+///     format!("order {id} with token {}", lock.fencing_token())
+/// }
 ///
 /// let lock = RequestLockLayer::new(LockClient::in_memory(), "order:{id:u64}")?;
 /// let app: Router = Router::new().route("/orders/{id}", put(update)).route_layer(lock);

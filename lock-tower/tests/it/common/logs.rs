@@ -29,10 +29,12 @@ impl Logs {
         Self(true)
     }
 
-    /// The lines of this crate, oldest first.
+    /// The lines of this crate and of its page for operators, oldest first.
     pub fn lines(&self) -> Vec<String> {
         let text = self.text();
-        let ours = text.lines().filter(|line| line.contains(" lock_tower::"));
+        let ours = text
+            .lines()
+            .filter(|line| line.contains(" lock_tower::") || line.contains(" lock_admin::"));
         ours.map(str::to_owned).collect()
     }
 
