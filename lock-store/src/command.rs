@@ -18,6 +18,7 @@ pub struct Holder {
 impl Holder {
     /// Creates a holder: one owner on one key.
     #[must_use]
+    #[inline]
     pub fn new(kind: Kind, key: LockKey, owner: OwnerId) -> Self {
         Self { kind, key, owner }
     }
@@ -37,6 +38,7 @@ pub struct Holds {
 impl Holds {
     /// Creates holds of one mode.
     #[must_use]
+    #[inline]
     pub fn of(self, mode: Mode) -> u32 {
         match mode {
             Mode::Read => self.read,
@@ -45,6 +47,7 @@ impl Holds {
     }
 
     #[doc(hidden)]
+    #[inline]
     pub fn of_mut(&mut self, mode: Mode) -> &mut u32 {
         match mode {
             Mode::Read => &mut self.read,
@@ -54,6 +57,7 @@ impl Holds {
 
     /// Returns whether there are none of either mode.
     #[must_use]
+    #[inline]
     pub fn none(self) -> bool {
         self == Self::default()
     }
@@ -97,6 +101,7 @@ pub struct AcquireCommand {
 impl AcquireCommand {
     /// Creates a first try at an outermost hold, for a caller that does not wait.
     #[must_use]
+    #[inline]
     pub fn new(holder: Holder, mode: Mode, lease: Duration) -> Self {
         let Holder { kind, key, owner } = holder;
         Self {
@@ -117,6 +122,7 @@ impl AcquireCommand {
 
     /// Returns the owner, on its key.
     #[must_use]
+    #[inline]
     pub fn holder(&self) -> Holder {
         Holder { kind: self.kind, key: self.key.clone(), owner: self.owner.clone() }
     }
@@ -140,6 +146,7 @@ pub struct ReleaseCommand {
 impl ReleaseCommand {
     /// Creates a release that leaves `holds` of this mode.
     #[must_use]
+    #[inline]
     pub fn new(holder: Holder, mode: Mode, holds: u32) -> Self {
         Self { holder, mode, holds, in_line: false }
     }
@@ -160,6 +167,7 @@ pub struct LeaveCommand {
 impl LeaveCommand {
     /// Creates a command by which these waiters leave.
     #[must_use]
+    #[inline]
     pub fn new(kind: Kind, key: LockKey, waiters: Vec<(OwnerId, Mode)>) -> Self {
         Self { kind, key, waiters }
     }
@@ -190,6 +198,7 @@ pub struct RenewCommand {
 impl RenewCommand {
     /// Creates a renewal.
     #[must_use]
+    #[inline]
     pub fn new(holder: Holder, lease: Duration) -> Self {
         Self { holder, lease }
     }
@@ -211,6 +220,7 @@ pub struct TransferCommand {
 impl TransferCommand {
     /// Creates a transfer.
     #[must_use]
+    #[inline]
     pub fn new(holder: Holder, mode: Mode, to: OwnerId) -> Self {
         Self { holder, mode, to }
     }
@@ -232,6 +242,7 @@ pub struct ConvertCommand {
 impl ConvertCommand {
     /// Creates a change of mode.
     #[must_use]
+    #[inline]
     pub fn new(holder: Holder, after: Holds, lease: Duration) -> Self {
         Self { holder, after, lease }
     }
@@ -253,6 +264,7 @@ pub struct WorkRecord {
 impl WorkRecord {
     /// One record.
     #[must_use]
+    #[inline]
     pub fn new(holder: Holder, text: Option<String>, keep: Duration) -> Self {
         Self { holder, text, keep }
     }

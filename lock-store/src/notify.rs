@@ -52,6 +52,7 @@ impl WakeupReceiver {
 
     /// Whether no wake-up was sent or missed since `then`: the subscription is older and had no
     /// message.
+    #[inline]
     pub fn silent_since(&self, then: Instant) -> bool {
         let state = self.0.borrow();
         state.subscribed && state.grown_at.is_some_and(|grown| grown < then)
@@ -60,6 +61,7 @@ impl WakeupReceiver {
     /// The wake-ups so far.
     #[doc(hidden)]
     #[must_use]
+    #[inline]
     pub fn state(&self) -> NotifyState {
         *self.0.borrow()
     }
@@ -73,6 +75,7 @@ impl WakeupReceiver {
 
     /// From here on [`woken`](Self::woken) reports new wake-ups only.
     #[doc(hidden)]
+    #[inline]
     pub fn listen(&mut self) {
         self.0.mark_unchanged();
     }
@@ -112,6 +115,7 @@ impl WakeupSender {
 
     /// Adds a receiver.
     #[must_use]
+    #[inline]
     pub fn subscribe(&self) -> WakeupReceiver {
         WakeupReceiver(self.0.subscribe())
     }

@@ -11,9 +11,8 @@ use crate::{
     types::{AcquireError, Overloaded},
 };
 
-/// How long a waiter's place in line lives unless it is renewed, and how often a waiter renews it.
-/// A dead waiter holds others back for no longer than that, and a waiter polls this often, whatever
-/// notifications it has received.
+/// How long a waiter's place in line lives unless it is renewed, which every attempt does: see [`REFRESH`](super::attempt::REFRESH).
+/// A dead waiter holds others back for no longer than that.
 const PLACE: Duration = Duration::from_secs(3);
 
 impl Lease {
@@ -64,6 +63,7 @@ impl Lease {
 
     /// The command for the outermost hold. The lease records before the command is sent that the
     /// store may have it: a caller that is dropped in between releases it.
+    #[inline]
     pub(super) fn first_step(
         &self,
         request: &LockRequest,
@@ -99,6 +99,7 @@ impl Lease {
     }
 
     /// Whether a grant of a command sent at `sent` can still be relied upon.
+    #[inline]
     pub(super) fn in_time(&self, sent: LeaseInstant, now: LeaseInstant) -> bool {
         let state = self.state();
         let effective = self.client.effective_lease(state.length, state.remote);

@@ -38,7 +38,7 @@ mod tests {
     #[tokio::test]
     async fn what_arrived_in_a_pause_is_read_after_it() {
         let (sender, answer) = oneshot::channel();
-        let asked = tokio::spawn(answered_within(LIMIT, answer));
+        let waiting = tokio::spawn(answered_within(LIMIT, answer));
         // The caller waits; then the runtime's only thread is blocked.
         tokio::task::yield_now().await;
         std::thread::sleep(LIMIT * 3);
@@ -47,7 +47,7 @@ mod tests {
             sleep(LIMIT / 10).await;
             sender.send("answer").expect("it still waits");
         });
-        assert_eq!(asked.await.expect("no panic"), Some(Ok("answer")));
+        assert_eq!(waiting.await.expect("no panic"), Some(Ok("answer")));
         reader.await.expect("no panic");
     }
 }

@@ -47,11 +47,13 @@ impl LeaseInstant {
     /// Earlier than every reading.
     pub const BEFORE_ALL: Self = Self { at: NonZeroU64::MIN };
 
+    #[inline]
     pub fn now() -> Self {
         Self::of(Instant::now())
     }
 
     /// The moment of `now`, a reading of Tokio's clock that was taken just before.
+    #[inline]
     pub fn of(now: Instant) -> Self {
         static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
         let first = *FIRST;
@@ -63,29 +65,35 @@ impl LeaseInstant {
         Self { at: NonZeroU64::new(at).unwrap_or(NonZeroU64::MIN) }
     }
 
+    #[inline]
     pub fn until(self, later: LeaseInstant) -> Duration {
         Duration::from_nanos(later.at.get().saturating_sub(self.at.get()))
     }
 
+    #[inline]
     pub fn since(self, earlier: LeaseInstant) -> Duration {
         earlier.until(self)
     }
 
+    #[inline]
     pub fn after(self, span: Duration) -> Self {
         Self { at: self.at.saturating_add(nanos(span)) }
     }
 
+    #[inline]
     pub fn before(self, span: Duration) -> Self {
         let at = NonZeroU64::new(self.at.get().saturating_sub(nanos(span)));
         Self { at: at.unwrap_or(NonZeroU64::MIN) }
     }
 
     /// The next moment after this one.
+    #[inline]
     pub fn next(self) -> Self {
         Self { at: self.at.saturating_add(1) }
     }
 }
 
+#[inline]
 fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -105,12 +113,14 @@ pub async fn sleep_until(moment: LeaseInstant) {
 /// A smaller difference between two clocks, in nanoseconds, is the time between two readings.
 const BETWEEN_READINGS: u64 = 1_000_000;
 
+#[inline]
 fn suspended_for(gain: u64) -> u64 {
     if gain < BETWEEN_READINGS { 0 } else { gain }
 }
 
 /// How long the machine has been suspended since the first reading, in nanoseconds.
 #[cfg(target_os = "linux")]
+#[inline]
 fn suspended() -> u64 {
     use rustix::time::{ClockId, clock_gettime};
 
@@ -131,6 +141,7 @@ fn suspended() -> u64 {
 }
 
 #[cfg(not(target_os = "linux"))]
+#[inline]
 fn suspended() -> u64 {
     suspended_for(0)
 }

@@ -48,6 +48,7 @@ impl Tasks {
     /// # Errors
     ///
     /// The runtime on which they ran has ended.
+    #[inline]
     pub fn attach_runtime(&self) -> Result<(), Unavailable> {
         if self.runtime.get().is_none() {
             self.start_unassigned();

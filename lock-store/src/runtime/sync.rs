@@ -9,11 +9,13 @@ pub struct Mutex<T>(std::sync::Mutex<T>);
 
 impl<T> Mutex<T> {
     /// Creates an unlocked mutex.
+    #[inline]
     pub const fn new(value: T) -> Self {
         Self(std::sync::Mutex::new(value))
     }
 
     /// Locks it; blocks the thread until it is free.
+    #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -25,16 +27,19 @@ pub struct RwLock<T>(std::sync::RwLock<T>);
 
 impl<T> RwLock<T> {
     /// Creates an unlocked lock.
+    #[inline]
     pub const fn new(value: T) -> Self {
         Self(std::sync::RwLock::new(value))
     }
 
     /// Locks it for reading; blocks the thread until no writer has it.
+    #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Locks it for writing; blocks the thread until it is free.
+    #[inline]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }

@@ -26,18 +26,21 @@ impl FencingToken {
 
     /// A number that a [store](crate::LockStore) gives out.
     #[must_use]
+    #[inline]
     pub fn new(value: u64) -> Self {
         Self(value)
     }
 
     /// The one after it, which must have been reserved.
     #[doc(hidden)]
+    #[inline]
     pub fn next(self) -> Self {
         Self(self.0 + 1)
     }
 
     /// The number itself.
     #[must_use]
+    #[inline]
     pub fn get(self) -> u64 {
         self.0
     }

@@ -22,6 +22,7 @@ pub struct LockKey(Arc<str>);
 impl LockKey {
     /// The key as it was given, without the client's prefix.
     #[must_use]
+    #[inline]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -94,6 +95,7 @@ impl TryFrom<&String> for LockKey {
 impl TryFrom<String> for LockKey {
     type Error = KeyError;
 
+    #[inline]
     fn try_from(text: String) -> Result<Self, KeyError> {
         check(&text)?;
         Ok(Self(text.into()))
@@ -106,6 +108,7 @@ impl From<&LockKey> for LockKey {
     }
 }
 
+#[inline]
 fn check(text: &str) -> Result<(), KeyError> {
     if text.is_empty() {
         return Err(KeyError::Empty);
@@ -140,6 +143,7 @@ where
     T: TryInto<LockKey>,
     T::Error: Into<KeyError>,
 {
+    #[inline]
     fn into_lock_key(self) -> Result<LockKey, KeyError> {
         self.try_into().map_err(Into::into)
     }

@@ -72,6 +72,7 @@ impl Kind {
 
     /// Whether there is such a mode.
     #[doc(hidden)]
+    #[inline]
     pub fn supports(self, mode: Mode) -> bool {
         mode == Mode::Write || self.has_readers()
     }

@@ -39,6 +39,7 @@ impl ClientId {
     }
 
     #[doc(hidden)]
+    #[inline]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -74,6 +75,7 @@ enum Name {
 impl OwnerId {
     /// The client in it, which all owners of one client have in common; a permit has none.
     #[must_use]
+    #[inline]
     pub fn client(&self) -> Option<&str> {
         match &self.0 {
             Name::Numbered(client, _) => Some(client.as_str()),
@@ -97,6 +99,7 @@ impl OwnerId {
 
     /// The client and the number, if that is how it is displayed.
     #[doc(hidden)]
+    #[inline]
     pub fn numbered(&self) -> Option<(&str, u64)> {
         match &self.0 {
             Name::Numbered(client, number) if *number > 0 => Some((client.as_str(), *number)),
@@ -106,6 +109,7 @@ impl OwnerId {
 
     /// The bytes of a permit.
     #[doc(hidden)]
+    #[inline]
     pub fn permit_bytes(&self) -> Option<&[u8; 16]> {
         match &self.0 {
             Name::Numbered(..) => None,
@@ -167,6 +171,7 @@ impl Owners {
     }
 
     #[doc(hidden)]
+    #[inline]
     pub fn client(&self) -> &ClientId {
         &self.client
     }
@@ -178,6 +183,7 @@ impl Owners {
     }
 
     #[doc(hidden)]
+    #[inline]
     pub fn next(&self) -> OwnerId {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         OwnerId(Name::Numbered(self.client.clone(), number))

@@ -66,6 +66,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    #[inline]
     pub(super) fn push(
         &self,
         commands: &Packed,
@@ -136,6 +137,7 @@ impl Queue {
 
     /// Moves the queued bytes into an empty buffer. The driver is woken when there is more. Returns
     /// whether the connection has ended.
+    #[inline]
     pub(super) fn take_unsent(&self, buffer: &mut Vec<u8>, driver: &Waker) -> bool {
         let mut state = self.state.lock();
         // Swapped into an empty buffer only: the rest of a half-written command must go first, or
@@ -152,6 +154,7 @@ impl Queue {
     }
 
     /// Gives a reply to the caller that has waited longest. Fails if there is none.
+    #[inline]
     pub(super) fn reply(
         &self,
         reply: Value,

@@ -78,6 +78,7 @@ impl NativeWire {
     }
 
     /// The value of a lock that was free.
+    #[inline]
     pub(crate) fn free_value<'a>(&self, command: &'a AcquireCommand) -> FreeValue<'a> {
         self.value(command.kind, &command.owner, command.mode)
     }
@@ -147,6 +148,7 @@ impl NativeWire {
 
     /// An owner as Redis has it: the id of its client comes first, so that only this client
     /// receives a waiter's message.
+    #[inline]
     pub(super) fn owner(&self, owner: &OwnerId) -> String {
         match owner.client() {
             Some(_) => owner.to_string(),
@@ -154,11 +156,13 @@ impl NativeWire {
         }
     }
 
+    #[inline]
     fn held_value<'a>(&self, command: &'a ReleaseCommand) -> FreeValue<'a> {
         self.value(command.holder.kind, &command.holder.owner, command.mode)
     }
 
     /// The value of a lock that this owner alone holds once, without waiters.
+    #[inline]
     fn value<'a>(&self, kind: Kind, owner: &'a OwnerId, mode: Mode) -> FreeValue<'a> {
         let (owner, number) = match owner.numbered() {
             Some((client, number)) => (Cow::Borrowed(client), Some(Decimal::of(number))),

@@ -33,6 +33,7 @@ pub(crate) struct FreeValue<'a> {
 }
 
 impl FreeValue<'_> {
+    #[inline]
     pub(crate) fn parts(&self) -> [&[u8]; 6] {
         let (colon, number): (&[u8], &[u8]) = match &self.number {
             Some(number) => (b":", number.as_ref()),
@@ -47,6 +48,7 @@ impl FreeValue<'_> {
     }
 
     /// Whether a lock has this value, with or without the text that a waiter writes behind it.
+    #[inline]
     pub(crate) fn stands_in(&self, value: &[u8]) -> bool {
         let mut parts = self.parts().into_iter();
         let rest = parts.try_fold(value, |rest, part| rest.strip_prefix(part));

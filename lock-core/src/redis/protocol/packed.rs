@@ -16,28 +16,33 @@ impl Packed {
     }
 
     /// Starts a command of `args` arguments, its name included. They must follow.
+    #[inline]
     pub(crate) fn command(&mut self, args: usize) -> &mut Self {
         self.count += 1;
         push_header(&mut self.bytes, b'*', args);
         self
     }
 
+    #[inline]
     pub(crate) fn arg(&mut self, text: impl AsRef<[u8]>) -> &mut Self {
         self.joined(&[text.as_ref()])
     }
 
     /// Adds one argument that consists of these parts.
+    #[inline]
     pub(crate) fn joined(&mut self, parts: &[&[u8]]) -> &mut Self {
         push_text(&mut self.bytes, parts);
         self
     }
 
+    #[inline]
     pub(crate) fn number(&mut self, number: u64) -> &mut Self {
         push_text(&mut self.bytes, &[Decimal::of(number).as_ref()]);
         self
     }
 
     /// Adds arguments.
+    #[inline]
     pub(crate) fn args(&mut self, args: &ArgBuffer) -> &mut Self {
         self.bytes.extend_from_slice(args.packed());
         self
@@ -63,12 +68,14 @@ impl From<&Pipeline> for Packed {
 }
 
 /// Adds a text that consists of these parts.
+#[inline]
 fn push_text(bytes: &mut Vec<u8>, parts: &[&[u8]]) {
     push_header(bytes, b'$', parts.iter().map(|part| part.len()).sum());
     parts.iter().for_each(|part| bytes.extend_from_slice(part));
     bytes.extend_from_slice(b"\r\n");
 }
 
+#[inline]
 fn push_header(bytes: &mut Vec<u8>, kind: u8, length: usize) {
     let mut line = [kind; 23];
     let first = write_decimal(&mut line[1..21], length as u64);
@@ -84,6 +91,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
+    #[inline]
     pub(crate) fn of(number: u64) -> Self {
         let mut digits = [0; 20];
         let first = write_decimal(&mut digits, number);
@@ -98,6 +106,7 @@ impl AsRef<[u8]> for Decimal {
 }
 
 /// Writes the digits to the end, and returns where they begin.
+#[inline]
 fn write_decimal(digits: &mut [u8], mut number: u64) -> usize {
     let mut first = digits.len();
     while let Some(before) = first.checked_sub(1) {

@@ -6,3 +6,4 @@ mod crates;
 mod folders;
 mod imports;
 mod libraries;
+mod root_names;
