@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use lock_store::{IntoLockKey, InvalidOptions, LockKey};
+use lock_store::{IntoLockKey, LockKey};
 
 pub use lock_key::{KeyPart, KeyWriter, PlaceholderType, ValueError};
 
@@ -79,6 +79,20 @@ pub struct PolicyOptions {
     pub options: AcquireOptions,
 }
 
+impl PolicyOptions {
+    fn lock(
+        &self,
+        client: &LockClient,
+        key: impl IntoLockKey,
+        (kind, mode): (Kind, Mode),
+    ) -> SingleLock {
+        let (client, key) = (client.clone(), key.into_lock_key());
+        let (permits, wanted_permits) =
+            (self.permits.unwrap_or_default(), self.weight.unwrap_or(1));
+        SingleLock { client, kind, key, mode, permits, wanted_permits }
+    }
+}
+
 /// Returns the acquisition of one lock on each of these keys. Keys that are made from values may turn out
 /// equal: each is locked once.
 #[track_caller]
@@ -89,12 +103,7 @@ pub fn acquire<K: IntoLockKey + Ord>(
     options: &PolicyOptions,
     scope: Option<Scope>,
 ) -> Acquire<OneOrMany> {
-    let permits = options.permits.unwrap_or_default();
-    let wanted_permits = options.weight.unwrap_or(1);
-    let lock = |key: K| {
-        let (client, key) = (client.clone(), key.into_lock_key());
-        SingleLock { client, kind, key, mode, permits, wanted_permits }
-    };
+    let lock = |key: K| options.lock(client, key, (kind, mode));
     let mut keys = keys.into_iter();
     let target = match (keys.next(), keys.next()) {
         (Some(only), None) => OneOrMany::One(lock(only)),
@@ -119,9 +128,7 @@ pub fn check(
     (kind, mode): (Kind, Mode),
     options: &PolicyOptions,
 ) -> Result<(), AcquireError> {
-    let (key, permits) = ("checked".into_lock_key(), options.permits.unwrap_or_default());
-    let wanted_permits = options.weight.unwrap_or(1);
-    let lock = SingleLock { client: client.clone(), kind, key, mode, permits, wanted_permits };
+    let lock = options.lock(client, "checked", (kind, mode));
     lock.request(options.options.clone(), None).map(drop)
 }
 
@@ -148,12 +155,6 @@ pub fn handed_off(guard: &MultiGuard) -> bool {
 #[must_use]
 pub fn least_remaining(guard: &MultiGuard) -> Option<Duration> {
     guard.guards().iter().filter_map(LockGuard::least_remaining).min()
-}
-
-/// An error of the layers above.
-#[must_use]
-pub fn invalid_options(why: impl Into<String>) -> InvalidOptions {
-    InvalidOptions::new(why.into())
 }
 
 /// Whether the store failed. If the wait ended before the last try was answered, that shows nothing

@@ -2,7 +2,7 @@
 //! after the command timeout.
 //!
 //! A shard is open from the first acquisition without an answer within the command timeout until a
-//! background probe is answered. A connection that ends is no reason: commands are sent again over
+//! background probe is answered. A connection that ends does not open it: commands are sent again over
 //! the next one.
 
 use std::{

@@ -148,7 +148,7 @@ fn wire() -> Arc<dyn Wire> {
 }
 
 /// Reads a text as a store's record of the work under a lock, and returns the text that is written
-/// for it again. `None`: it is no such record.
+/// for it again. `None`: it is not such a record.
 #[must_use]
 pub fn work_record(text: &str) -> Option<String> {
     WorkInfo::parse(text).map(WorkInfo::into_text)

@@ -8,8 +8,8 @@ use std::{
 use futures_util::future::{select_all, try_join_all};
 use http::Extensions;
 use lock_core::{
-    __private::invalid_options, AcquireError, EnsureError, FencingToken, HoldTicket, LockGuard,
-    LockView, Lost, Mode, MultiGuard, ParkError,
+    AcquireError, EnsureError, FencingToken, HoldTicket, InvalidOptions, LockGuard, LockView, Lost,
+    Mode, MultiGuard, ParkError,
 };
 use lock_policy::Unlocked;
 
@@ -149,12 +149,12 @@ impl Locked {
     /// If called before the handler's body runs.
     pub async fn keep(&self) -> Result<MultiGuard, AcquireError> {
         let Some(reacquire) = &self.entry().reacquire else {
-            return Err(invalid_options("the request has no lock to keep").into());
+            return Err(InvalidOptions::new("the request has no lock to keep").into());
         };
         if self.entry().is_semaphore() {
             // It would take further permits, and wait for them while it has some.
             let why = "a request's permits cannot be kept: acquire permits in the task itself";
-            return Err(invalid_options(why).into());
+            return Err(InvalidOptions::new(why).into());
         }
         // A request that has ended has no lock to keep.
         self.views().iter().try_for_each(LockView::ensure_held)?;
@@ -198,8 +198,8 @@ impl Locked {
     pub async fn park(&self, lease: Duration) -> Result<HoldTicket, ParkError> {
         match (self.unlocked(), self.views()) {
             (None, [view]) => view.park(lease).await,
-            (Some(_), _) => Err(invalid_options("the request runs without its lock").into()),
-            _ => Err(invalid_options("only a lock on one key can be parked").into()),
+            (Some(_), _) => Err(InvalidOptions::new("the request runs without its lock").into()),
+            _ => Err(InvalidOptions::new("only a lock on one key can be parked").into()),
         }
     }
 
