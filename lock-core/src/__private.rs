@@ -240,3 +240,53 @@ pub async fn run<F: Future>(
 ) -> Result<F::Output, LockError> {
     spec.acquire(client)?.run(body).await
 }
+
+/// The return type of a function under an attribute with `client = ..`.
+#[diagnostic::on_unimplemented(
+    message = "a function under `#[distributed_lock]` with `client = ..` cannot return `{Self}`",
+    label = "a `Result` whose error implements `From<LockError>` is needed here",
+    note = "that is how the function reports a lock that was not acquired, or was lost"
+)]
+pub trait FunctionOutput {
+    /// Returns the value for a lock that was not acquired, or was lost.
+    fn of_lock_error(error: LockError) -> Self;
+}
+
+impl<T, E: From<LockError>> FunctionOutput for Result<T, E> {
+    fn of_lock_error(error: LockError) -> Self {
+        Err(error.into())
+    }
+}
+
+/// Returns what a function returns when its lock was not acquired, or was lost.
+pub async fn not_finished<Output: FunctionOutput>(error: LockError) -> Output {
+    Output::of_lock_error(error)
+}
+
+/// Whether another holder has the lock.
+#[must_use]
+pub fn is_busy(error: &LockError) -> bool {
+    matches!(error, LockError::Acquire(AcquireError::Busy(_)))
+}
+
+/// The return type of a function under an attribute with `on_busy = "skip"`.
+#[diagnostic::on_unimplemented(
+    message = "a function under `on_busy = \"skip\"` cannot return `{Self}`",
+    label = "a `Result<Option<_>, _>` is needed here: it returns `Ok(None)` while the lock is busy"
+)]
+pub trait SkippedOutput {
+    /// Returns the value for a lock that is busy.
+    fn skipped() -> Self;
+}
+
+impl<T, E> SkippedOutput for Result<Option<T>, E> {
+    fn skipped() -> Self {
+        Ok(None)
+    }
+}
+
+/// Returns what a function returns when its lock is busy.
+#[must_use]
+pub fn skipped<Output: SkippedOutput>() -> Output {
+    Output::skipped()
+}

@@ -1,6 +1,6 @@
 //! The function that replaces the attributed one: its arguments, a key, one call.
 
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ReturnType, Signature, parse_quote};
@@ -21,7 +21,7 @@ pub(crate) fn expand(locked: LockedFn) -> TokenStream {
         Client::Layer => handler(&mut item.sig, ClientSource::Layer, &body, &names),
         Client::State => handler(&mut item.sig, ClientSource::State, &body, &names),
         Client::Given(client) => {
-            let skip = locked.skips_if_busy.map(|span| skip_if_busy(span, &names));
+            let skip = locked.skips_if_busy.map(|_| skip_if_busy(&item.sig.output, &names));
             function_call(&item.sig.output, &client, skip, &body, &names)
         }
     };
@@ -45,14 +45,15 @@ fn handler(
     names: &Names,
 ) -> TokenStream {
     let handle = source.put_into(sig, names);
+    // The error for a return type that is not a response points at that type.
+    let run_handler = names.path_at("run_handler", output_span(&sig.output));
     let response = names.path("Response");
     sig.output = ReturnType::Type(parse_quote!(->), Box::new(parse_quote!(#response)));
-    let run_handler = names.path("run_handler");
     let spec = names.local("__spec");
     quote! { #run_handler(#handle, #spec, #body).await }
 }
 
-/// Any other function returns the value of its body, or the lock's error converted to its own.
+/// Any other function returns the value of its body, or the lock's error in its own return type.
 fn function_call(
     output: &ReturnType,
     client: &Expr,
@@ -62,35 +63,34 @@ fn function_call(
 ) -> TokenStream {
     let [lock_client, run] = ["LockClient", "run"].map(|name| names.path(name));
     let [local_client, spec] = ["__client", "__spec"].map(|name| names.local(name));
-    let result = names.local("__result");
-    // The error for a return type that is not a `Result`, or lacks `From<LockError>`, points at that type.
-    let span = names.span.located_at(output_span(output));
-    let error = Ident::new("__error", span);
-    let failed = quote_spanned! {span=>
-        return ::core::result::Result::Err(::core::convert::From::from(#error))
-    };
+    let [result, error] = ["__result", "__error"].map(|name| names.local(name));
+    // The error for a return type that cannot report a lock's error points at that type.
+    let not_finished = names.path_at("not_finished", output_span(output));
+    let output_span = names.span.located_at(output_span(output));
+    let not_finished = quote_spanned! {output_span=> #not_finished(#error).await };
     let client_span = names.span.located_at(client.span());
     let client = quote_spanned! {client_span=> &(#client) };
-    // The client is cloned first, because it may be a part of an argument that the body moves.
+    // The error leaves the `match` before the `.await`: beside a result that is not `Send`, the whole future
+    // would not be. The client is cloned first, because it may be a part of an argument that the body moves.
     quote! {
         let #local_client = <#lock_client as ::core::clone::Clone>::clone(#client);
-        match #run(&#local_client, #spec, #body).await {
-            ::core::result::Result::Ok(#result) => #result,
+        let #error = match #run(&#local_client, #spec, #body).await {
+            ::core::result::Result::Ok(#result) => return #result,
             #skip
-            ::core::result::Result::Err(#error) => #failed,
-        }
+            ::core::result::Result::Err(#error) => #error,
+        };
+        #not_finished
     }
 }
 
 /// With `on_busy = "skip"` the body does not run while another call has the lock.
-fn skip_if_busy(span: Span, names: &Names) -> TokenStream {
-    let [lock_error, acquire_error] =
-        ["LockError", "AcquireError"].map(|name| names.path_at(name, span));
-    let none = quote_spanned! {span=>
-        return ::core::result::Result::Ok(::core::option::Option::None)
-    };
+fn skip_if_busy(output: &ReturnType, names: &Names) -> TokenStream {
+    let (is_busy, error) = (names.path("is_busy"), names.local("__error"));
+    let skipped = names.path_at("skipped", output_span(output));
+    let output_span = names.span.located_at(output_span(output));
+    let skipped = quote_spanned! {output_span=> return #skipped() };
     quote! {
-        ::core::result::Result::Err(#lock_error::Acquire(#acquire_error::Busy(_))) => #none,
+        ::core::result::Result::Err(#error) if #is_busy(&#error) => #skipped,
     }
 }
 

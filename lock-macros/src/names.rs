@@ -1,6 +1,6 @@
 //! The names that generated code uses. None of them can collide with a name of the user's.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::quote_spanned;
 use syn::Path;
 
@@ -17,15 +17,19 @@ impl Names {
 
     /// An item of the library.
     pub(crate) fn path(&self, item: &str) -> TokenStream {
-        self.path_at(item, self.span)
+        let (span, krate) = (self.span, &self.krate);
+        let item = Ident::new(item, span);
+        quote_spanned! {span=> #krate::__private::#item }
     }
 
     /// An item of the library, for errors that belong to `place`.
     pub(crate) fn path_at(&self, item: &str, place: Span) -> TokenStream {
-        let span = self.span.located_at(place);
-        let krate = &self.krate;
-        let item = Ident::new(item, span);
-        quote_spanned! {span=> #krate::__private::#item }
+        // Each token of it: the compiler joins their places.
+        let located = |mut token: TokenTree| {
+            token.set_span(token.span().located_at(place));
+            token
+        };
+        self.path(item).into_iter().map(located).collect()
     }
 
     /// A variable of generated code.

@@ -143,7 +143,8 @@ impl LockedFn {
             ReturnType::Default => Err(Error::new(
                 self.item.sig.ident.span(),
                 "a function with `client = ...` returns a `Result` whose error implements \
-                 `From<LockError>`: that is how it reports a lock that was not acquired, or was lost",
+                 `From<LockError>`, or Axum's `Response`: that is how it reports a lock that was not \
+                 acquired, or was lost",
             )),
         }
     }

@@ -4,7 +4,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use lock_tower::{Outcome, request_lock::default_answer};
+use lock_tower::{LockRejection, Outcome};
 
 use crate::TransactionError;
 
@@ -19,6 +19,6 @@ impl<E: IntoResponse> IntoResponse for TransactionError<E> {
             Self::Stale | Self::Lock(_) => Outcome::Lost,
             Self::NoToken(_) | Self::NotReturned | Self::Name(_) => Outcome::Misconfigured,
         };
-        default_answer(outcome).map(Into::into)
+        LockRejection::from(outcome).into_response()
     }
 }

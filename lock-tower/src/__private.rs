@@ -9,5 +9,8 @@ pub use lock_core::__private::*;
 #[cfg(feature = "axum")]
 pub use crate::attribute::client::{ClientHandle, LayerHandle, StateHandle, ambient_handle};
 #[cfg(feature = "axum")]
-pub use crate::attribute::handler::run_handler;
-pub use crate::attribute::{assert_held::assert_held, function::run};
+pub use crate::attribute::handler::{HandlerOutput, run_handler};
+pub use crate::attribute::{
+    assert_held::assert_held,
+    function::{FunctionOutput, is_busy, not_finished, run},
+};

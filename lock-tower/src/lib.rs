@@ -118,6 +118,7 @@ pub mod request_lock;
 pub mod request_scope;
 #[cfg(feature = "timeout")]
 pub mod request_timeout;
+mod shutdown_signal;
 mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -128,9 +129,9 @@ pub use lock_admin as admin;
 #[doc(hidden)]
 pub mod __private;
 
-#[cfg(feature = "axum")]
-pub use extract::fence::Fence;
 pub use extract::locked::Locked;
+#[cfg(feature = "axum")]
+pub use extract::{fence::Fence, request_client::RequestClient};
 pub use fenced_table::FencedTable;
 pub use lock_core::{
     AcquireError, FencingToken, Kind, LockClient, LockClientBuilder, LockError, LockGuard, LockKey,
@@ -143,6 +144,7 @@ pub use lock_macros::distributed_lock;
 pub use lock_policy::{Enforce, KeyTemplateError, OnMissingKey, OnStoreDown, Outcome};
 #[cfg(feature = "tonic")]
 pub use outcome::grpc;
+pub use outcome::lock_rejection::LockRejection;
 #[cfg(feature = "utoipa")]
 pub use outcome::openapi;
 pub use request::{deadline::RequestDeadline, principal_limit::PrincipalLimit};
@@ -150,6 +152,7 @@ pub use request_lock::RequestLockLayer;
 pub use request_scope::RequestScopeLayer;
 #[cfg(feature = "timeout")]
 pub use request_timeout::RequestTimeoutLayer;
+pub use shutdown_signal::shutdown_signal;
 pub use telemetry::metrics;
 
 pub mod locks {

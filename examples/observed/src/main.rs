@@ -23,8 +23,9 @@ use lock_tower::{
     LockClient,
     metrics::{ClientMetrics, MetricsObserver},
     policies::Policies,
+    shutdown_signal,
 };
-use tokio::{net::TcpListener, signal::unix};
+use tokio::net::TcpListener;
 use tracing_subscriber::{
     filter::LevelFilter, fmt::format::FmtSpan, layer::SubscriberExt, util::SubscriberInitExt,
 };
@@ -55,14 +56,7 @@ async fn main() -> anyhow::Result<()> {
     let port = variable("PORT", "3000").parse()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     println!("serving on http://{}", listener.local_addr()?);
-    let mut terminate = unix::signal(unix::SignalKind::terminate())?;
-    let stop = async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
-        }
-    };
-    axum::serve(listener, service).with_graceful_shutdown(stop).await?;
+    axum::serve(listener, service).with_graceful_shutdown(shutdown_signal()).await?;
     // Every request has been answered by now, but the last releases may still be in progress.
     locks.shutdown(Duration::from_secs(5)).await?;
     if let Some(otel) = otel {

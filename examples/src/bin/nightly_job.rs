@@ -15,7 +15,7 @@ use std::{env, net::Ipv4Addr, time::Duration};
 
 use axum::{Router, routing::get};
 use futures_util::future::try_join_all;
-use lock_tower::{LockClient, LockError, MemoryStore, distributed_lock};
+use lock_tower::{LockClient, LockError, MemoryStore, distributed_lock, shutdown_signal};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::{net::TcpListener, time::sleep};
 
@@ -55,7 +55,8 @@ async fn one_replica(url: &str) -> anyhow::Result<()> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.parse()?)).await?;
         println!("serving on http://{}", listener.local_addr()?);
         let metrics = get(async move || recorder.render());
-        axum::serve(listener, Router::new().route("/metrics", metrics)).await?;
+        let service = Router::new().route("/metrics", metrics);
+        axum::serve(listener, service).with_graceful_shutdown(shutdown_signal()).await?;
     }
     // A process that ends right after its job still leaves the lock held.
     Ok(())

@@ -16,6 +16,7 @@ use crate::{
         split::{EnforcementSplit, lets_keyless_pass, split},
     },
     lock_settings::policy::Policy,
+    outcome::caller::Caller,
     pipeline::{request_hold::RequestHold, serve::run_under_lock},
     request::{
         context::{Enclosing, RequestContext},
@@ -23,6 +24,9 @@ use crate::{
     },
     telemetry::record,
 };
+
+#[cfg(feature = "axum")]
+use crate::{outcome::rejection::Rejection, pipeline::reject};
 
 /// Runs a function's body under its attribute's locks, as a policy file around it and the environment
 /// allow.
@@ -38,7 +42,7 @@ pub async fn run<F: Future>(
     client: &LockClient,
     spec: Spec,
     body: F,
-) -> Result<F::Output, LockError> {
+) -> Result<F::Output, Box<NotFinished>> {
     // Unboxed, the body would be stored in this future once for each branch, and functions are
     // nested.
     let body = Box::pin(body);
@@ -49,6 +53,10 @@ pub async fn run<F: Future>(
     // The function returns an error for a lost lock: there is no answer that could be kept.
     policy.settings.on_lost = None;
     let policy = Arc::new(policy);
+    let not_finished = |error: LockError| {
+        let (policy, caller) = (Arc::clone(&policy), Arc::clone(&context.caller));
+        Box::new(NotFinished { error, policy, mode, caller })
+    };
     let enforce = policy.enforce();
     let locks = FunctionLocks { client, context: &context, policy: &policy, mode };
     let keys = match keys(&spec) {
@@ -62,7 +70,7 @@ pub async fn run<F: Future>(
         }
         Err(invalid) => {
             record::refused(&policy.name, mode, Outcome::KeyInvalid);
-            return Err(invalid);
+            return Err(not_finished(invalid));
         }
     };
     let EnforcementSplit { enforced, shadowed } = split(enforce, &keys);
@@ -77,7 +85,7 @@ pub async fn run<F: Future>(
         record::unlocked(&policy.name, mode, unlocked);
         (None, Some(unlocked))
     } else {
-        (Some(locks.acquire(&enforced, is_request).await?), None)
+        (Some(locks.acquire(&enforced, is_request).await.map_err(not_finished)?), None)
     };
     let mut held =
         RequestHold::new(inside.clone(), Arc::clone(&policy), mode, guard, unlocked, shadow, None);
@@ -87,7 +95,65 @@ pub async fn run<F: Future>(
     held.done(done.is_ok());
     let lost = held.loss();
     held.end(lost);
-    Ok(done?)
+    done.map_err(|lost| not_finished(lost.into()))
+}
+
+/// A function's body that was not run under its locks, or not to its end.
+#[derive(Debug)]
+pub struct NotFinished {
+    error: LockError,
+    policy: Arc<Policy>,
+    mode: Mode,
+    caller: Arc<Caller>,
+}
+
+/// Whether another holder has the lock.
+#[must_use]
+pub fn is_busy(not_finished: &NotFinished) -> bool {
+    lock_core::__private::is_busy(&not_finished.error)
+}
+
+/// The return type of a function under an attribute with `client = ..`. `Form` tells the implementations apart.
+#[diagnostic::on_unimplemented(
+    message = "a function under `#[distributed_lock]` with `client = ..` cannot return `{Self}`",
+    label = "a `Result` whose error implements `From<LockError>`, or Axum's `Response`, is needed here",
+    note = "that is how the function reports a lock that was not acquired, or was lost"
+)]
+pub trait FunctionOutput<Form>: Sized {
+    /// Returns the value for a lock that was not acquired, or was lost.
+    fn of(not_finished: NotFinished) -> impl Future<Output = Self>;
+}
+
+/// The form of `Result`.
+#[derive(Debug)]
+pub struct InResult;
+
+impl<T, E: From<LockError>> FunctionOutput<InResult> for Result<T, E> {
+    async fn of(not_finished: NotFinished) -> Self {
+        Err(not_finished.error.into())
+    }
+}
+
+/// The form of a handler's response, which has the answer of the attribute and its rule.
+#[cfg(feature = "axum")]
+#[derive(Debug)]
+pub struct InResponse;
+
+#[cfg(feature = "axum")]
+impl FunctionOutput<InResponse> for axum::response::Response {
+    async fn of(not_finished: NotFinished) -> Self {
+        let NotFinished { error, policy, mode, caller } = not_finished;
+        let rejection = Rejection::not_finished(&caller, error, &policy.holds);
+        let rejection = Rejection { is_counted: true, ..rejection };
+        reject::answer(policy.reject(mode, rejection), None).await.map(axum::body::Body::from)
+    }
+}
+
+/// Returns what a function returns when its lock was not acquired, or was lost.
+pub async fn not_finished<Form, Output: FunctionOutput<Form>>(
+    not_finished: Box<NotFinished>,
+) -> Output {
+    Output::of(*not_finished).await
 }
 
 /// The locks of one call.

@@ -29,9 +29,9 @@ use crate::{
 /// # Cancel safety
 ///
 /// Dropping the future drops the body and releases the locks in the background.
-pub async fn run_handler<F>(handle: impl Into<ClientHandle>, spec: Spec, body: F) -> Response
+pub async fn run_handler<F, Form>(handle: impl Into<ClientHandle>, spec: Spec, body: F) -> Response
 where
-    F: Future<Output: IntoResponse>,
+    F: Future<Output: HandlerOutput<Form>>,
 {
     let handle = handle.into();
     let rules = handle.context.as_ref().and_then(|context| context.attributes.as_ref());
@@ -60,7 +60,7 @@ where
     let answer = match pending.enter(&context).await {
         Ok((mut held, inside)) => {
             let span = held.span();
-            let body = body.map(|answer| Ok::<_, Infallible>(answer.into_response()));
+            let body = body.map(|output| Ok::<_, Infallible>(output.into_answer()));
             let work = pin!(inside.run(body).fuse());
             let done = run_under_lock(&mut held, work).instrument(span.clone()).await;
             let request = request.map(Box::new);
@@ -71,6 +71,38 @@ where
     match answer {
         Ok(answer) => answer.map(Body::new),
         Err(never) => match never {},
+    }
+}
+
+/// The return type of a handler under an attribute. `Form` makes two implementations possible: with one alone
+/// the compiler would report the missing `IntoResponse`, and not this message.
+#[diagnostic::on_unimplemented(
+    message = "a handler under `#[distributed_lock]` cannot return `{Self}`",
+    label = "a type that implements `IntoResponse` is needed here",
+    note = "without `client = ..` the function is an Axum handler; if it is not, name its client, such as `client = locks`"
+)]
+pub trait HandlerOutput<Form> {
+    /// Returns the response.
+    fn into_answer(self) -> Response;
+}
+
+/// The form of a response.
+#[derive(Debug)]
+pub struct OfHandler;
+
+impl<T: IntoResponse> HandlerOutput<OfHandler> for T {
+    fn into_answer(self) -> Response {
+        self.into_response()
+    }
+}
+
+/// The form of nothing that exists.
+#[derive(Debug)]
+pub struct OfNothing;
+
+impl<T: Into<OfNothing> + IntoResponse> HandlerOutput<OfNothing> for T {
+    fn into_answer(self) -> Response {
+        self.into_response()
     }
 }
 

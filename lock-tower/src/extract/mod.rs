@@ -9,3 +9,5 @@ pub(crate) mod fence_trust;
 #[cfg(feature = "axum")]
 pub(crate) mod incoming_fence;
 pub(crate) mod locked;
+#[cfg(feature = "axum")]
+pub(crate) mod request_client;

@@ -33,7 +33,7 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use super::{
-    problem::detail,
+    problem::{detail, public_name},
     rejection::Rejection,
     table::{Executed, row},
 };
@@ -65,43 +65,47 @@ pub fn status(error: impl Into<LockError>) -> Status {
         _ => Outcome::Misconfigured,
     };
     // The error itself may name the key.
-    with_details(outcome, row(outcome).detail.to_owned(), HashMap::new(), None)
+    let row = row(outcome);
+    with_details(outcome, row.executed, row.detail.to_owned(), HashMap::new(), None)
 }
 
 /// The answer to a request that is not carried out under its lock.
 pub(super) fn respond(rejection: &Rejection, retry_after: Option<Duration>) -> Response<Bytes> {
     let mut metadata = HashMap::new();
     if let Some(lock) = rejection.label() {
-        metadata.insert("lock".to_owned(), lock.name.to_string());
+        metadata.insert("lock".to_owned(), public_name(&lock.name).to_owned());
         metadata.insert("kind".to_owned(), lock.kind.as_str().to_owned());
         metadata.insert("mode".to_owned(), lock.mode.as_str().to_owned());
     }
     if let Some(permits) = rejection.lock.as_ref().and_then(|lock| lock.permits) {
         metadata.insert("permits".to_owned(), permits.to_string());
     }
-    let outcome = rejection.outcome;
-    let mut response =
-        with_details(outcome, detail(rejection), metadata, retry_after).into_http::<Bytes>();
+    let (outcome, executed) = (rejection.outcome, rejection.executed());
+    let status = with_details(outcome, executed, detail(rejection), metadata, retry_after);
+    let mut response = status.into_http::<Bytes>();
     response.extensions_mut().insert(outcome);
     response
 }
 
 fn with_details(
     outcome: Outcome,
+    executed: Executed,
     message: String,
     mut metadata: HashMap<String, String>,
     retry_after: Option<Duration>,
 ) -> Status {
-    let executed = match row(outcome).executed {
-        Executed::No => "false",
-        Executed::Unknown => "unknown",
+    let (executed, code) = match executed {
+        Executed::No => ("false", code(outcome)),
+        // Clients repeat `UNAVAILABLE` by themselves, which is wrong for a request that may have been
+        // carried out.
+        Executed::Unknown => ("unknown", Code::Unknown),
     };
     metadata.insert("executed".to_owned(), executed.to_owned());
     let mut details = ErrorDetails::with_error_info(outcome.as_str(), DOMAIN, metadata);
     if retry_after.is_some() {
         details.set_retry_info(retry_after);
     }
-    Status::with_error_details(code(outcome), message, details)
+    Status::with_error_details(code, message, details)
 }
 
 fn code(outcome: Outcome) -> Code {
@@ -111,9 +115,6 @@ fn code(outcome: Outcome) -> Code {
             Code::Unavailable
         }
         Outcome::OverLimit => Code::ResourceExhausted,
-        // Clients repeat `UNAVAILABLE` by themselves, which is wrong for a request that may have
-        // been carried out.
-        Outcome::Lost => Code::Unknown,
         Outcome::KeyMissing
         | Outcome::KeyInvalid
         | Outcome::DeadlineInvalid

@@ -5,6 +5,7 @@ use http::{
     HeaderValue, Response,
     header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER},
 };
+use lock_policy::Outcome;
 use serde_json::json;
 
 use super::{
@@ -17,6 +18,10 @@ use crate::telemetry::milliseconds;
 /// The text for a client whose request's own time is over, however few others wait.
 const TOO_LATE: &str = "The time that this request has is over, or leaves none to carry it out. Nothing was \
                         done; you can repeat this request with more time.";
+
+/// The text for a client whose handler had done something before it acquired this lock.
+const AFTER_WORK: &str = "This resource could not be locked, and the request was cut short. Some of it may have \
+                          been done; find out before you repeat it.";
 
 /// The answer: a problem document (RFC 9457), or to a gRPC request a status.
 pub(super) fn respond(rejection: &Rejection, retry_after: Option<Duration>) -> Response<Bytes> {
@@ -31,11 +36,28 @@ pub(super) fn respond(rejection: &Rejection, retry_after: Option<Duration>) -> R
 pub(super) fn detail(rejection: &Rejection) -> String {
     let row = row(rejection.outcome);
     let custom = rejection.lock.as_ref().and_then(|lock| lock.answer.as_ref());
-    let ours = if rejection.is_late { TOO_LATE } else { row.detail };
+    let ours = match () {
+        () if rejection.is_after_work => AFTER_WORK,
+        () if rejection.is_late => TOO_LATE,
+        () => row.detail,
+    };
     let detail = custom.and_then(|custom| custom.detail.as_deref()).unwrap_or(ours);
+    // The developer of a service may see the mistake in its answer. Its clients may not.
+    let shows_reason =
+        row.shows_reason || (cfg!(debug_assertions) && rejection.outcome == Outcome::Misconfigured);
     match &rejection.reason {
-        Some(reason) if row.shows_reason => format!("{}: {reason}. {detail}", row.title),
+        Some(reason) if shows_reason => format!("{}: {reason}. {detail}", row.title),
         _ => detail.to_owned(),
+    }
+}
+
+/// Returns the name of a lock that a client may see. An attribute without a name has that of its function
+/// with its modules, which concern the service alone: here it is the function's.
+pub(super) fn public_name(name: &str) -> &str {
+    let is_path = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':'));
+    match name.rsplit_once("::") {
+        Some((_, function)) if is_path => function,
+        _ => name,
     }
 }
 
@@ -50,14 +72,14 @@ pub(super) fn problem(rejection: &Rejection, retry_after: Option<Duration>) -> R
         "title": row.title,
         "status": status.as_u16(),
         "detail": detail(rejection),
-        "executed": match row.executed {
+        "executed": match rejection.executed() {
             Executed::No => json!(false),
             Executed::Unknown => json!("unknown"),
         },
     });
     let caller = &rejection.caller;
     if let Some(lock) = rejection.label() {
-        document["lock"] = json!(&*lock.name);
+        document["lock"] = json!(public_name(&lock.name));
         document["kind"] = json!(lock.kind.as_str());
         document["mode"] = json!(lock.mode.as_str());
     }

@@ -1,6 +1,6 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
-use lock_core::{AcquireError, Lost};
+use lock_core::{AcquireError, LockError, Lost};
 use lock_policy::{__private::AnswerOverride, KeyRejection, Outcome};
 
 use super::{
@@ -8,7 +8,7 @@ use super::{
     hold_time::HoldTimes,
     rejected_request::Fallback,
     retry_after::{jittered, when_released},
-    table::{Retry, row},
+    table::{Executed, Retry, row},
 };
 use crate::telemetry::LockLabel;
 
@@ -24,8 +24,10 @@ pub(crate) struct Rejection {
     pub(crate) waited: Duration,
     /// Whether the request's own time is over, and not the others' number the reason.
     pub(crate) is_late: bool,
-    /// Whether the lock had been granted, and was counted as granted.
-    pub(crate) granted: bool,
+    /// Whether the metrics have the acquisition already: as a grant, or as refused to a function.
+    pub(crate) is_counted: bool,
+    /// Whether the handler has already done something, so that the request must not simply be repeated.
+    pub(crate) is_after_work: bool,
     pub(crate) released_in: Duration,
 }
 
@@ -49,7 +51,8 @@ impl Rejection {
             reason: None,
             waited: Duration::ZERO,
             is_late: false,
-            granted: false,
+            is_counted: false,
+            is_after_work: false,
             released_in: when_released(None, Duration::ZERO, None),
         }
     }
@@ -99,7 +102,7 @@ impl Rejection {
                 rejection
             }
             AcquireError::Unavailable(unavailable) => rejection.because(unavailable.to_string()),
-            AcquireError::Lost(lost) => Self { granted: false, ..Self::lost(caller, lost) },
+            AcquireError::Lost(lost) => Self { is_counted: false, ..Self::lost(caller, lost) },
             AcquireError::Key(error) => Self::key_rejected(caller, error.clone().into()),
             AcquireError::InvalidOptions(error) => Self::misconfigured(caller, error.to_string()),
             AcquireError::WrongKind(wrong) => Self::misconfigured(
@@ -115,10 +118,20 @@ impl Rejection {
         }
     }
 
+    /// Creates a rejection for work that was not run under its lock, or not to its end.
+    pub(crate) fn not_finished(caller: &Arc<Caller>, error: LockError, holds: &HoldTimes) -> Self {
+        match error {
+            LockError::Acquire(error) => Self::not_acquired(caller, &error, holds),
+            LockError::Lost(lost) => Self::lost(caller, &lost),
+            LockError::Value(error) => Self::key_rejected(caller, error.into()),
+            _ => Self::new(Outcome::Misconfigured, caller),
+        }
+    }
+
     /// Creates a rejection for work that a lost lock cancelled.
     pub(crate) fn lost(caller: &Arc<Caller>, lost: &Lost) -> Self {
         let rejection = Self::new(Outcome::Lost, caller).because(lost.cause().to_string());
-        Self { granted: true, ..rejection }
+        Self { is_counted: true, ..rejection }
     }
 
     pub(crate) fn because(self, why: impl Into<Cow<'static, str>>) -> Self {
@@ -139,9 +152,15 @@ impl Rejection {
         self.lock.as_ref().map(|lock| &lock.label)
     }
 
+    /// Returns whether the handler ran.
+    pub(super) fn executed(&self) -> Executed {
+        if self.is_after_work { Executed::Unknown } else { row(self.outcome).executed }
+    }
+
     /// Returns when the client may retry; `None` if a retry would not help.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match row(self.outcome).retry {
+            _ if self.is_after_work => None,
             Retry::Never => None,
             Retry::WhenReleased => Some(jittered(self.released_in)),
             Retry::After(about) => Some(jittered(about)),

@@ -71,6 +71,13 @@ impl<B> LockBody<B> {
     }
 }
 
+/// The empty body, with which layers of tower-http answer by themselves: its timeout, its CORS.
+impl<B> Default for LockBody<B> {
+    fn default() -> Self {
+        Self::ours(Bytes::new())
+    }
+}
+
 impl HeldBody {
     /// Returns the loss because of which the stream must stop.
     fn lost(&mut self, context: &mut Context<'_>) -> Option<Lost> {

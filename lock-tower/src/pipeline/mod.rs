@@ -5,6 +5,7 @@ pub(crate) mod body;
 mod conflict;
 pub(crate) mod missing_key;
 pub(crate) mod pending_locks;
+pub(crate) mod preflight;
 pub(crate) mod reject;
 pub(crate) mod request_body;
 pub(crate) mod request_hold;

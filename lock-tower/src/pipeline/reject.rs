@@ -1,14 +1,14 @@
 //! Ends a request that is not carried out under its lock: one line in the log, one count, one
 //! answer.
 
-use std::time::Duration;
+use std::{sync::Once, time::Duration};
 
 use bytes::Bytes;
 use http::{Response, request::Parts};
 use lock_policy::Outcome;
 
 use crate::{
-    outcome::{caller::Caller, rejected_request::RejectedRequest, rejection::Rejection},
+    outcome::{rejected_request::RejectedRequest, rejection::Rejection},
     telemetry::{milliseconds, record},
 };
 
@@ -28,18 +28,7 @@ pub(crate) async fn answer(rejection: Rejection, request: Option<Parts>) -> Resp
     }
 }
 
-/// Returns the answer of an outcome as the table has it, for code that finds out by itself that a
-/// request was not carried out under its lock: a resource, say, that refuses a late holder. Nothing is
-/// logged and nothing counted.
-#[must_use]
-pub fn default_answer(outcome: Outcome) -> Response<Bytes> {
-    let rejection = Rejection::new(outcome, &Caller::none());
-    let retry_after = rejection.retry_after();
-    RejectedRequest::new(rejection, retry_after, None).problem()
-}
-
-/// Like [`answer`], when no policy is known yet.
-#[cfg(feature = "axum")]
+/// Like [`answer`], when no policy is known.
 pub(crate) fn answer_at_once(rejection: Rejection) -> Response<Bytes> {
     observed(rejection, None).problem()
 }
@@ -48,11 +37,22 @@ fn observed(rejection: Rejection, request: Option<Parts>) -> RejectedRequest {
     let retry_after = rejection.retry_after();
     log(&rejection, retry_after);
     if let Some(lock) = rejection.label()
-        && !rejection.granted
+        && !rejection.is_counted
     {
         record::refused(&lock.name, lock.mode, rejection.outcome);
     }
     RejectedRequest::new(rejection, retry_after, request)
+}
+
+/// Prints the first mistake of a service that has no subscriber for logs, where it would be a status 500 without
+/// a reason.
+pub(crate) fn print_without_log(why: &str) {
+    static PRINTED: Once = Once::new();
+    if !tracing::dispatcher::has_been_set() {
+        PRINTED.call_once(|| {
+            eprintln!("lock-tower: {why} (further errors are logged, and this process has no subscriber for them)");
+        });
+    }
 }
 
 fn log(rejection: &Rejection, retry_after: Option<Duration>) {
@@ -72,6 +72,9 @@ fn log(rejection: &Rejection, retry_after: Option<Duration>) {
                 "request not carried out under its lock"
             )
         };
+    }
+    if let (Outcome::Misconfigured, Some(why)) = (rejection.outcome, &rejection.reason) {
+        print_without_log(why);
     }
     match rejection.outcome {
         Outcome::Busy

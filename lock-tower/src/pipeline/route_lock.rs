@@ -16,7 +16,7 @@ use http::Method;
 #[cfg(feature = "utoipa")]
 use lock_policy::{OnLost, OnStoreDown};
 
-use super::{missing_key, pending_locks::PendingLocks};
+use super::{missing_key, pending_locks::PendingLocks, reject};
 use crate::{
     enforcement::shadow_log,
     lock_settings::{permits_of::PermitsOf, policy::Policy},
@@ -40,6 +40,8 @@ pub(crate) struct RouteLock {
     /// The header by which a client may shorten its deadline.
     pub(crate) deadline_header: Option<HeaderName>,
     pub(crate) limit: Option<PrincipalLimit>,
+    /// Whether preflights of CORS are locked as other requests are.
+    pub(crate) locks_preflights: bool,
     /// For a semaphore whose number of permits depends on the request.
     pub(crate) permits: Option<PermitsOf>,
 }
@@ -136,6 +138,7 @@ impl RouteLock {
         let refused = modes.map(|mode| check(&self.client, (kind, *mode), &options));
         if let Some(why) = refused.filter_map(Result::err).next() {
             tracing::error!(policy = &**name, "no request can acquire this lock: {why}");
+            reject::print_without_log(&format!("no request can acquire the lock `{name}`: {why}"));
         }
     }
 

@@ -11,10 +11,16 @@ use http_body::Body;
 use lock_policy::KeyRejection;
 use tower_service::Service;
 
-use super::{Policies, near_misses, version::Version};
+use super::{
+    Policies, near_misses,
+    version::{MatchedLock, Version},
+};
 use crate::{
     lock_settings::attribute_rules::AttributeRules,
-    pipeline::{body::LockBody, reject, response_future::ResponseFuture, serve::serve},
+    pipeline::{
+        body::LockBody, preflight::is_preflight, reject, response_future::ResponseFuture,
+        serve::serve,
+    },
     request::context::RequestContext,
 };
 
@@ -89,8 +95,11 @@ where
     let found = version.find(&parts);
     #[cfg(feature = "testing")]
     super::rules_found::note(&parts, found.as_ref().map(|found| &*found.lock.policy.name));
-    let Some(found) = found else {
-        let missed = version.with_the_end_of(&parts);
+    let missed = if found.is_some() { None } else { version.with_the_end_of(&parts) };
+    let passes = |found: &MatchedLock<'_>| {
+        !found.lock.locks_preflights && is_preflight(&parts.method, &parts.headers)
+    };
+    let Some(found) = found.filter(|found| !passes(found)) else {
         parts.extensions.insert(context.clone());
         let request = Request::from_parts(parts, body);
         let answer = context.run(async move { inner.call(request).await }).await?;

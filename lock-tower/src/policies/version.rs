@@ -10,7 +10,7 @@ use std::{
 
 use ::metrics::{counter, gauge};
 use axum::extract::MatchedPath;
-use http::request::Parts;
+use http::{Method, request::Parts};
 use lock_core::LockClient;
 use lock_policy::{
     __private::{Matcher, PathPattern, RouteMatch, Rule, Way, host_of},
@@ -105,6 +105,8 @@ impl Version {
                         mode: rule.mode.unwrap_or_default(),
                         policy: Arc::new(policy.reading_bodies()),
                         deadline_header: None,
+                        // A rule that names the method means these requests too.
+                        locks_preflights: matches.methods.contains(&Method::OPTIONS),
                         limit: registered.limit.clone(),
                         permits: permits_of(rule, &registered.values),
                     };

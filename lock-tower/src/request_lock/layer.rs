@@ -37,7 +37,7 @@ use lock_policy::{
 #[derive(Debug, Clone)]
 #[must_use = "a layer does nothing until it is added to a router or a service"]
 pub struct RequestLockLayer {
-    pub(super) lock: Arc<RouteLock>,
+    pub(crate) lock: Arc<RouteLock>,
     /// Whether the metrics of this lock were started. Axum applies a layer again for each
     /// connection, and in some routers for each request.
     begun: Arc<Once>,
@@ -143,6 +143,7 @@ impl RequestLockLayer {
             policy,
             deadline_header,
             limit,
+            locks_preflights: false,
         };
         Self::of(Arc::new(lock))
     }
@@ -297,6 +298,14 @@ impl RequestLockLayer {
     /// units. Name one only where the clients are yours. Default: no header.
     pub fn deadline_header(self, name: HeaderName) -> Self {
         self.route(|lock| lock.deadline_header = Some(name))
+    }
+
+    /// Sets whether preflights of CORS are locked as other requests are: `OPTIONS` with the headers
+    /// `Origin` and `Access-Control-Request-Method`. By default they are passed on without the lock, since
+    /// they do nothing to the resource, and a browser needs their answer at once. Set it where a handler
+    /// for `OPTIONS` needs the lock, such as one of `axum::routing::any`. Default: `false`.
+    pub fn lock_preflights(self, lock_preflights: bool) -> Self {
+        self.route(|lock| lock.locks_preflights = lock_preflights)
     }
 
     /// Limits how many locks one principal may hold and wait for at once. Default: no limit.

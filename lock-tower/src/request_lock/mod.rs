@@ -167,5 +167,5 @@ pub use service::RequestLock;
 
 pub use crate::{
     outcome::rejected_request::RejectedRequest,
-    pipeline::{body::LockBody, reject::default_answer, response_future::ResponseFuture},
+    pipeline::{body::LockBody, response_future::ResponseFuture},
 };

@@ -5,14 +5,15 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::TryFutureExt;
 use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
 use crate::{
     pipeline::{
-        body::LockBody, reject, response_future::ResponseFuture, route_lock::RouteLock,
-        serve::serve,
+        body::LockBody, preflight::is_preflight, reject, response_future::ResponseFuture,
+        route_lock::RouteLock, serve::serve,
     },
     request::context::RequestContext,
 };
@@ -54,6 +55,11 @@ where
         let clone = self.inner.clone();
         let inner = mem::replace(&mut self.inner, clone);
         let lock = Arc::clone(&self.lock);
+        if !lock.locks_preflights && is_preflight(request.method(), request.headers()) {
+            let mut inner = inner;
+            let answer = async move { inner.call(request).await };
+            return ResponseFuture::new(answer.map_ok(|answer| answer.map(LockBody::passed_on)));
+        }
         let (mut parts, body) = request.into_parts();
         ResponseFuture::new(async move {
             let time = lock.limit_time(&mut parts);

@@ -41,6 +41,10 @@ mod key_sources;
 mod keys;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod kinds;
+#[cfg(feature = "timeout")]
+mod layers;
+#[cfg(feature = "axum")]
+mod lock_rejection;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod locked;
 #[cfg(all(feature = "axum", feature = "macros"))]
@@ -69,6 +73,8 @@ mod policy_fields;
 mod policy_places;
 #[cfg(all(feature = "macros", feature = "policy", feature = "testing"))]
 mod policy_reload;
+#[cfg(feature = "policy")]
+mod preflight;
 mod principal_limit;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod request_body;

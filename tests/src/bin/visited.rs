@@ -30,12 +30,9 @@ use lock_tests::{Room, Visit, Wire, raise_file_limit};
 use lock_tower::{
     LockClient, Locked, Mode, RequestLockLayer,
     settings::{HoldUntil, RequestBody},
+    shutdown_signal,
 };
-use tokio::{
-    net::TcpListener,
-    signal::unix::{SignalKind, signal},
-    time::sleep,
-};
+use tokio::{net::TcpListener, time::sleep};
 
 const WAIT: Duration = Duration::from_secs(5);
 const LONG_WAIT: Duration = Duration::from_secs(5 * 60);
@@ -53,13 +50,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .await?;
     let port: u16 = env::var("PORT")?.parse()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-    let mut terminate = signal(SignalKind::terminate())?;
+    let stop = shutdown_signal();
     println!("listening on http://{}", listener.local_addr()?);
 
     let router = router(&locks, Room::at(env::var("ROOM")?))?;
-    let stop = async move {
-        terminate.recv().await;
-    };
     axum::serve(listener, router).with_graceful_shutdown(stop).await?;
     locks.shutdown(Duration::from_secs(5)).await?;
     println!("shut down");

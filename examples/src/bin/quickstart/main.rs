@@ -25,11 +25,8 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    net::TcpListener,
-    select,
-    signal::unix::{SignalKind, signal},
-};
+use lock_tower::shutdown_signal;
+use tokio::net::TcpListener;
 
 use crate::{failure::Failure, settings::Settings};
 
@@ -55,7 +52,8 @@ async fn run() -> Result<(), Failure> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, settings.port))
         .await
         .map_err(|error| Failure::port(settings.port, error))?;
-    let stop = asked_to_stop()?;
+    // From now on: the demonstration takes a moment.
+    let stop = shutdown_signal();
 
     demonstration::show().await?;
     invite(listener.local_addr()?);
@@ -65,18 +63,6 @@ async fn run() -> Result<(), Failure> {
     // Every request has been answered by now, but the last releases may still be in progress.
     locks.shutdown(Duration::from_secs(5)).await?;
     Ok(())
-}
-
-/// Resolves on Ctrl-C and on SIGTERM.
-fn asked_to_stop() -> io::Result<impl Future<Output = ()> + Send + 'static> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(async move {
-        select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
 }
 
 fn invite(address: SocketAddr) {

@@ -106,4 +106,8 @@ pub mod __private {
         }
         Ok(work.await)
     }
+
+    pub async fn not_finished<T, E: From<LockError>>(error: LockError) -> Result<T, E> {
+        Err(error.into())
+    }
 }
