@@ -1,9 +1,9 @@
 //! Distributed locks for Axum and Tower: a request's lock lives as long as its handler runs.
 //!
-//! Two requests that must not overlap do not, in any replica of the service. The lock is taken in
-//! Redis before the handler runs, renewed while it runs, and released when it ends, however it
-//! ends: with an answer, a panic, a timeout, or a disconnected client. When the lock is lost in
-//! spite of that, the handler is cancelled and the client receives a 503.
+//! Requests that must not run at the same time never do, whichever replica they reach. The lock is
+//! acquired in Redis, ZooKeeper or memory before the handler runs, renewed while it runs, and released
+//! when it ends, however it ends: with an answer, a panic, a timeout, or a disconnected client. When the
+//! lock is lost in spite of that, the handler is cancelled and the client receives a 503.
 //!
 #![cfg_attr(feature = "axum", doc = "```")]
 #![cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -39,7 +39,7 @@
     feature = "macros",
     doc = "| one handler, or any async function | [`#[distributed_lock]`](macro@distributed_lock) | [`request_scope`] |"
 )]
-//! | a part of a function | [`LockClient::read`], [`LockClient::write`] | [`LockGuard`] |
+//! | a part of a function | [`LockClient::read`], [`LockClient::write`], in a handler with [`LockRejection`] as its error | [`LockGuard`] |
 //!
 //! They work together: within one request all of them share a [`Scope`], so a locked handler may
 //! call a locked function on the same key, and a layer and an attribute on one key enter the same
@@ -55,17 +55,20 @@
 //! | what happened | answer | `executed` |
 //! |---|---|---|
 //! | another holder has the lock, and the wait is over | 423 `lock-busy` | `false` |
-//! | too many requests wait for it | 503 `lock-overloaded` | `false` |
+//! | it would wait forever, and `refuse_deadlock` is set | 409 `lock-deadlock` | `false` |
+//! | too many requests wait for it, or its own time is over | 503 `lock-overloaded` | `false` |
 //! | the lock store does not answer | 503 `lock-unavailable` | `false` |
 //! | the service shuts down | 503 `lock-draining` | `false` |
 //! | the lock was lost while the handler ran | 503 `lock-lost` | `"unknown"` |
 //! | the request's sender has as many locks as it may | 429 `lock-over-limit` | `false` |
 //! | the request cannot name its lock | 400 `lock-key-missing`, `lock-key-invalid` | `false` |
+//! | the request's deadline cannot be read | 400 `lock-deadline-invalid` | `false` |
 //! | the request's body is too long, or was not sent in time | 413 `lock-body-too-large`, 408 `lock-body-timeout` | `false` |
 //! | the service is set up wrongly | 500 `lock-misconfigured` | `false` |
 //!
 //! Each is a problem document; with `executed: false` the handler was not called and the request
-//! may be repeated, even a `POST`. [`Outcome`] has every header and member. A handler never runs
+//! may be repeated, even a `POST`. In debug builds the document of a `lock-misconfigured` has the
+//! mistake, which otherwise only the log has. [`Outcome`] has every header and member. A handler never runs
 //! without its lock unless the lock's settings allow it: in shadow mode ([`Enforce`]), while the
 //! store is down ([`OnStoreDown`]), without a key ([`OnMissingKey`]). The handler can check
 //! [`Locked::unlocked`].
@@ -87,7 +90,11 @@
 //!
 //! | feature | gives | default |
 //! |---|---|---|
-//! | `axum` | keys from templates, [`Locked`] and `Fence` as extractors, the attribute on handlers | yes |
+//! | `redis` | locks in Redis: `redis://`, its clusters and Sentinels | yes |
+//! | `tls` | connections to Redis under TLS: `rediss://` | yes |
+//! | `zookeeper` | locks in ZooKeeper: `zookeeper://` | no |
+//! | `zookeeper-tls` | sessions with ZooKeeper under TLS: `zookeepers://` | no |
+//! | `axum` | keys from templates, [`Locked`], `Fence` and `RequestClient` as extractors, the attribute on handlers | yes |
 //! | `macros` | the attribute `#[distributed_lock]` | yes |
 //! | `admin` | `admin`: a page for operators, with live locks and their waiters | no |
 //! | `testing` | `testing`: locks that are busy, lost or out of reach at a test's will | no |

@@ -94,11 +94,15 @@
 //! parameter that the template names, every request is answered 500 `lock-misconfigured`, and the
 //! log has the reason.
 //!
-//! Among other layers, from the outside to the inside: tracing, catching of panics, timeout,
-//! authentication, **lock**, handler. Then the time spent waiting for the lock is traced and
-//! limited by the timeout, and a client without access to the resource cannot lock it. Limits of
-//! concurrency and load shedding belong outside of the lock too, with room for the requests that
-//! wait in it.
+//! Among other layers, from the outside to the inside: tracing, catching of panics, CORS, timeout,
+//! authentication, **lock**, handler. Then the lock's refusals have the headers of CORS, the time spent
+//! waiting for the lock is traced and limited by the timeout, and a client without access to the resource
+//! cannot lock it. Limits of concurrency and load shedding belong outside of the lock too, with room for the
+//! requests that wait in it.
+//!
+//! A preflight of CORS is passed on without the lock, wherever the CORS layer is:
+//! [`lock_preflights`](RequestLockLayer::lock_preflights). An extractor such as [`Locked`](crate::Locked)
+//! finds no lock in it.
 //!
 //! # When the lock is taken and released
 //!

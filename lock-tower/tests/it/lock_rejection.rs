@@ -14,7 +14,7 @@ use lock_tower::{
     RequestLockLayer, RequestScopeLayer,
 };
 
-use crate::common::{call, request, send};
+use crate::common::{call, metrics::Metrics, request, send};
 
 async fn acquire(locks: &LockClient, id: u64) -> Result<LockGuard, AcquireError> {
     locks.write(format!("order:{id}")).wait(Duration::ZERO).acquire().await
@@ -193,8 +193,16 @@ mod functions {
         let locks = LockClient::in_memory();
         let app = app(&locks);
         let elsewhere = locks.write("order:7").acquire().await.unwrap();
+        let metrics = Metrics::collect();
         let document = call(&app, "PUT", "/orders/7").await.assert_problem(423, "lock-busy");
         assert_eq!(document["lock"], "in_response", "no path of modules");
+        let refused = metrics.all().into_iter().filter(|metric| {
+            let series = &metric.series;
+            series.starts_with("lock_requests_total")
+                && series.contains("in_response")
+                && series.contains("lock-busy")
+        });
+        assert_eq!(refused.map(|metric| metric.value).sum::<f64>(), 1.0, "counted once");
         assert_eq!(
             (&document["kind"], &document["mode"]),
             (&Kind::ReadWrite.as_str().into(), &Mode::Write.to_string().into())
