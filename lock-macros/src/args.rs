@@ -129,7 +129,7 @@ fn set<T: Parse>(input: ParseStream, option: &Ident, place: &mut Option<T>) -> R
     }
     let expect = |span: Span| {
         let expected = OPTIONS.iter().find(|(name, _)| option == name);
-        let expected = expected.map_or("a status: `busy_status = 409`", |(_, expected)| expected);
+        let expected = expected.map_or("a status, such as 409", |(_, expected)| expected);
         Error::new(span, format!("`{option}` expects {expected}"))
     };
     let equals = next_span(input, option);
