@@ -6,6 +6,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Ident, LitBool, LitInt, LitStr, Path, Result, Token};
 
 use crate::key_list::templates;
+use crate::statuses;
 use crate::suggest::did_you_mean;
 
 /// Every option and its values, in the order in which messages and the documentation name them.
@@ -20,7 +21,7 @@ const OPTIONS: [(&str, &str); 15] = [
     ("lease", r#"a duration: `lease = "30s"`"#),
     ("max_hold", r#"a duration: `max_hold = "60s"`"#),
     ("hold_at_least", r#"a duration: `hold_at_least = "60s"`"#),
-    ("on_busy", r#"`on_busy = "skip"`"#),
+    ("on_busy", r#"`on_busy = "wait"`, `"fail"` or `"skip"`"#),
     ("renew", "`renew = true` or `renew = false`"),
     ("name", r#"a string: `name = "order-write"`"#),
     ("client", "`client = state` or an expression: `client = self.locks`"),
@@ -39,6 +40,7 @@ pub(crate) struct Args {
     pub(crate) max_hold: Option<LitStr>,
     pub(crate) hold_at_least: Option<LitStr>,
     pub(crate) on_busy: Option<LitStr>,
+    pub(crate) statuses: statuses::Given,
     pub(crate) renew: Option<LitBool>,
     pub(crate) name: Option<LitStr>,
     pub(crate) client: Option<Expr>,
@@ -58,6 +60,7 @@ impl Parse for Args {
         let mut max_hold = None;
         let mut hold_at_least = None;
         let mut on_busy = None;
+        let mut statuses = statuses::Given::default();
         let mut renew = None;
         let mut name = None;
         let mut client = None;
@@ -81,7 +84,10 @@ impl Parse for Args {
                 "name" => set(input, &option, &mut name)?,
                 "client" => set(input, &option, &mut client)?,
                 "crate" => set(input, &option, &mut krate)?,
-                _ => return Err(unknown(&option)),
+                name => match statuses::OPTIONS.iter().position(|(known, _)| *known == name) {
+                    Some(nth) => set(input, &option, &mut statuses[nth])?,
+                    None => return Err(unknown(&option)),
+                },
             }
             if !input.is_empty() && input.parse::<Token![,]>().is_err() {
                 return Err(input.error("expected `,` between two options"));
@@ -100,6 +106,7 @@ impl Parse for Args {
             max_hold,
             hold_at_least,
             on_busy,
+            statuses,
             renew,
             name,
             client,
@@ -122,7 +129,7 @@ fn set<T: Parse>(input: ParseStream, option: &Ident, place: &mut Option<T>) -> R
     }
     let expect = |span: Span| {
         let expected = OPTIONS.iter().find(|(name, _)| option == name);
-        let expected = expected.map_or("a value", |(_, expected)| expected);
+        let expected = expected.map_or("a status, such as 409", |(_, expected)| expected);
         Error::new(span, format!("`{option}` expects {expected}"))
     };
     let equals = next_span(input, option);
@@ -139,7 +146,7 @@ fn next_span(input: ParseStream, option: &Ident) -> Span {
 
 fn unknown(option: &Ident) -> Error {
     let word = option.to_string();
-    let hint = did_you_mean(&word, OPTIONS.map(|(name, _)| name));
+    let hint = did_you_mean(&word, names());
     Error::new(
         option.span(),
         format!("`{word}` is not an option of `distributed_lock`; legal are {}{hint}", legal()),
@@ -147,5 +154,9 @@ fn unknown(option: &Ident) -> Error {
 }
 
 fn legal() -> String {
-    OPTIONS.map(|(name, _)| name).join(", ")
+    names().collect::<Vec<_>>().join(", ")
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    OPTIONS.into_iter().map(|(name, _)| name).chain(statuses::OPTIONS.map(|(name, _)| name))
 }

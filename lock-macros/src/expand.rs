@@ -10,6 +10,7 @@ use crate::client_source::ClientSource;
 use crate::model::{Client, LockedFn};
 use crate::names::Names;
 use crate::spec::spec;
+use crate::statuses::OutcomeStatus;
 
 pub(crate) fn expand(locked: LockedFn) -> TokenStream {
     let names = Names::new(&locked.krate);
@@ -18,8 +19,12 @@ pub(crate) fn expand(locked: LockedFn) -> TokenStream {
     let setup = spec(&locked.lock, &function, &names);
     let mut item = locked.item;
     let call = match locked.client {
-        Client::Layer => handler(&mut item.sig, ClientSource::Layer, &body, &names),
-        Client::State => handler(&mut item.sig, ClientSource::State, &body, &names),
+        Client::Layer => {
+            handler(&mut item.sig, ClientSource::Layer, &locked.statuses, &body, &names)
+        }
+        Client::State => {
+            handler(&mut item.sig, ClientSource::State, &locked.statuses, &body, &names)
+        }
         Client::Given(client) => {
             let skip = locked.skips_if_busy.map(|_| skip_if_busy(&item.sig.output, &names));
             function_call(&item.sig.output, &client, skip, &body, &names)
@@ -41,6 +46,7 @@ pub(crate) fn expand(locked: LockedFn) -> TokenStream {
 fn handler(
     sig: &mut Signature,
     source: ClientSource,
+    statuses: &[OutcomeStatus],
     body: &TokenStream,
     names: &Names,
 ) -> TokenStream {
@@ -50,7 +56,12 @@ fn handler(
     let response = names.path("Response");
     sig.output = ReturnType::Type(parse_quote!(->), Box::new(parse_quote!(#response)));
     let spec = names.local("__spec");
-    quote! { #run_handler(#handle, #spec, #body).await }
+    let outcome = names.path("Outcome");
+    let statuses = statuses.iter().map(|OutcomeStatus { outcome: variant, status, .. }| {
+        let variant = names.local(variant);
+        quote! { (#outcome::#variant, #status) }
+    });
+    quote! { #run_handler(#handle, #spec, &[#(#statuses),*], #body).await }
 }
 
 /// Any other function returns the value of its body, or the lock's error in its own return type.

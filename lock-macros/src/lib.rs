@@ -24,6 +24,7 @@ mod model;
 mod names;
 mod permits;
 mod spec;
+mod statuses;
 mod suggest;
 mod validate;
 

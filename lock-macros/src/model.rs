@@ -12,6 +12,7 @@ use crate::item::FnItem;
 use crate::key::Key;
 use crate::kind::Kind;
 use crate::permits::permits;
+use crate::statuses::{OutcomeStatus, statuses};
 use crate::suggest::did_you_mean;
 
 /// A function to be run under a lock.
@@ -20,6 +21,8 @@ pub(crate) struct LockedFn {
     pub(crate) client: Client,
     /// The place of `on_busy = "skip"`.
     pub(crate) skips_if_busy: Option<Span>,
+    /// For a handler only.
+    pub(crate) statuses: Vec<OutcomeStatus>,
     pub(crate) lock: LockOptions,
     /// The path of the library.
     pub(crate) krate: Path,
@@ -71,9 +74,12 @@ impl LockedFn {
         let (permits, weight) = permits(&args, kind)?;
         let keys = args.keys.into_iter().map(|key| Key::resolve(key, &bindings));
         let keys = keys.collect::<Result<_>>()?;
+        let on_busy = args.on_busy.as_ref().map(on_busy).transpose()?;
+        let on_busy_is = |word| on_busy.filter(|(given, _)| *given == word).map(|(_, span)| span);
         Ok(Self {
             item,
-            skips_if_busy: args.on_busy.as_ref().map(on_busy).transpose()?,
+            skips_if_busy: on_busy_is("skip"),
+            statuses: statuses(args.statuses)?,
             client: args.client.map_or(Client::Layer, client),
             lock: LockOptions {
                 keys,
@@ -81,7 +87,7 @@ impl LockedFn {
                 mode: args.mode.as_ref().map_or(Ok(Mode::Write), |word| mode(word, kind))?,
                 permits,
                 weight,
-                wait: duration(args.wait)?,
+                wait: wait(duration(args.wait)?, on_busy_is("fail"))?,
                 lease: duration(args.lease)?,
                 max_hold: duration(args.max_hold)?,
                 hold_at_least: duration(args.hold_at_least)?,
@@ -102,12 +108,16 @@ fn client(expr: Expr) -> Client {
     }
 }
 
-fn on_busy(word: &LitStr) -> Result<Span> {
-    if word.value() == "skip" {
-        return Ok(word.span());
-    }
-    let text = format!("`{}` is not legal here; legal is \"skip\"", word.value().escape_debug());
-    Err(Error::new(word.span(), text))
+fn on_busy(literal: &LitStr) -> Result<(&'static str, Span)> {
+    const WORDS: [&str; 3] = ["wait", "fail", "skip"];
+    let word = literal.value();
+    let known = WORDS.into_iter().find(|legal| *legal == word);
+    known.map(|known| (known, literal.span())).ok_or_else(|| {
+        let hint = did_you_mean(&word, WORDS);
+        let word = word.escape_debug();
+        let legal = "legal are \"wait\", \"fail\" and \"skip\"";
+        Error::new(literal.span(), format!("`{word}` is not legal here; {legal}{hint}"))
+    })
 }
 
 fn mode(word: &LitStr, kind: Kind) -> Result<Mode> {
@@ -120,6 +130,18 @@ fn mode(word: &LitStr, kind: Kind) -> Result<Mode> {
             let text = format!("`{other}` is not a mode; legal are \"read\" and \"write\"{hint}");
             Err(Error::new(word.span(), text))
         }
+    }
+}
+
+/// Returns the wait of a lock that `fails` if it is busy, or of another.
+fn wait(wait: Option<OptionDuration>, fails: Option<Span>) -> Result<Option<OptionDuration>> {
+    match (wait, fails) {
+        (wait, None) => Ok(wait),
+        (Some(wait), Some(span)) if !wait.value.is_zero() => {
+            let text = "a call that fails at once does not wait: drop `wait`, or drop `on_busy`";
+            Err(Error::new(span, text))
+        }
+        (_, Some(span)) => Ok(Some(OptionDuration { value: Duration::ZERO, span })),
     }
 }
 

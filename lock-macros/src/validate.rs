@@ -4,6 +4,7 @@ use lock_key::MIN_LEASE;
 use syn::{Error, FnArg, PatType, Result, ReturnType, Type};
 
 use crate::model::{Client, LockedFn};
+use crate::statuses::OutcomeStatus;
 
 impl LockedFn {
     /// Returns the error of the first broken rule.
@@ -14,6 +15,7 @@ impl LockedFn {
         self.max_hold_is_long_enough()?;
         self.name_is_a_name()?;
         self.only_functions_skip()?;
+        self.only_handlers_answer()?;
         self.hold_at_least_is_within_max_hold()?;
         match self.client {
             Client::Layer | Client::State => {
@@ -81,8 +83,21 @@ impl LockedFn {
         match (self.skips_if_busy, &self.client) {
             (Some(span), Client::Layer | Client::State) => Err(Error::new(
                 span,
-                "a handler whose lock is busy returns 423, or the answer set in a policy file or \
-                 by `RequestLockLayer::answer`; only a function with `client = ...` can be skipped",
+                "a handler that does not run needs an answer: write `on_busy = \"fail\"`, and set the \
+                 answer's status by `busy_status`; only a function with `client = ...` can be skipped",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn only_handlers_answer(&self) -> Result<()> {
+        match (self.statuses.first(), &self.client) {
+            (Some(OutcomeStatus { option, span, .. }), Client::Given(_)) => Err(Error::new(
+                *span,
+                format!(
+                    "a function with `client = ...` returns the lock's error and not an answer: drop \
+                     `{option}`, and choose the status where the error becomes a response"
+                ),
             )),
             _ => Ok(()),
         }

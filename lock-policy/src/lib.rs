@@ -20,7 +20,8 @@
 //! name = "order-write"
 //! match = { methods = ["PUT", "PATCH"], path = "/orders/{id}" }
 //! key = "tenant:{claim.tid}:order:{path.id:u64}"
-//! on_busy = { status = 409, detail = "This order is being edited." }
+//! busy_status = 409
+//! busy_detail = "This order is being edited."
 //! "#,
 //! )?;
 //! assert_eq!(file.names().collect::<Vec<_>>(), ["order-write"]);
@@ -94,7 +95,7 @@ pub use explain::Explanation;
 pub use file::PolicyFile;
 pub use key::{KeyRejection, KeyTemplateError, KeyValues};
 pub use settings::{
-    Enforce, HoldUntil, LockMode, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Outcome,
+    Enforce, HoldUntil, LockMode, OnBusy, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Outcome,
     Release, RequestBody, Unlocked,
 };
 

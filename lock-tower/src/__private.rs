@@ -5,6 +5,8 @@ pub use std::time::Duration;
 #[cfg(feature = "axum")]
 pub use axum::response::Response;
 pub use lock_core::__private::*;
+#[cfg(feature = "axum")]
+pub use lock_policy::Outcome;
 
 #[cfg(feature = "axum")]
 pub use crate::attribute::client::{ClientHandle, LayerHandle, StateHandle, ambient_handle};

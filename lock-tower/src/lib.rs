@@ -208,7 +208,7 @@ pub mod settings {
     //! Settings of a request's lock, as a layer, an attribute and a policy file have them.
 
     pub use lock_policy::{
-        HoldUntil, LockMode, OnDisconnect, OnLost, Release, RequestBody, Unlocked,
+        HoldUntil, LockMode, OnBusy, OnDisconnect, OnLost, Release, RequestBody, Unlocked,
     };
 }
 

@@ -22,7 +22,8 @@ version = 1
 [defaults]
 kind = "semaphore"
 wait = "100ms"
-on_busy = { status = 429, detail = "You have three exports already: wait until one is done." }
+busy_status = 429
+busy_detail = "You have three exports already: wait until one is done."
 
 [[policy]]
 name = "export"

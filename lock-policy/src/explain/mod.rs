@@ -13,8 +13,8 @@ use crate::{
     key::{KeyRejection, KeyValues, RequestValues, Source, resolve_value},
     matching::{Matcher, RouteMatch, Way, host_of},
     rule::{CheckedFile, Rule},
-    schema::Table,
-    settings::{Enforce, OnMissingKey, Outcome, kill_switch},
+    schema::{Table, ValueType},
+    settings::{Enforce, OnBusy, OnMissingKey, Outcome, kill_switch},
 };
 
 use explanation::{ExplainedValue, MatchedRule, SkippedRule};
@@ -154,7 +154,11 @@ fn values(
     in_force: fn(&str, Enforce) -> Enforce,
 ) -> Vec<ExplainedValue> {
     let shown_above = ["name", "match", "key", "keys"];
-    let fields = Table::Policy.fields().filter(|field| !shown_above.contains(&field.name));
+    let fields = Table::Policy.fields().filter(|field| {
+        // Of the statuses, those that differ from the table of outcomes.
+        let is_set = rule.origins.contains_key(field.name);
+        !shown_above.contains(&field.name) && (is_set || field.value_type != ValueType::Status)
+    });
     let mut rows: Vec<ExplainedValue> = fields
         .map(|field| match rule.origins.get(field.name) {
             Some(set) => {
@@ -188,6 +192,9 @@ fn values(
         if row.field == "enforce" && in_force != configured {
             row.value = in_force.to_string();
             row.origin = format!("environment ({})", kill_switch::VARIABLE);
+        }
+        if row.field == "wait" && rule.settings.on_busy == Some(OnBusy::Fail) {
+            row.value = "0s, by `on_busy`".to_owned();
         }
     }
     rows

@@ -12,8 +12,8 @@ use crate::{
     matching::{Matcher, Way, host_of},
     rule::{RequestBudget, Rule},
     settings::{
-        AnswerOverride, Enforce, HoldUntil, LockMode, LockSettings, OnDisconnect, OnLost,
-        OnMissingKey, OnStoreDown, Outcome, Release, RequestBody,
+        AnswerOverride, Enforce, HoldUntil, LockMode, LockName, LockSettings, OnBusy, OnDisconnect,
+        OnLost, OnMissingKey, OnStoreDown, Outcome, Release, RequestBody,
     },
 };
 
@@ -35,8 +35,10 @@ deadline_header = "X-Timeout-Ms"
 [defaults]
 wait = "1s"
 kind = "fair"
-on_busy = { status = 429, detail = "Busy." }
-answers = { lost = { status = 500 }, draining = { detail = "Bye." } }
+busy_status = 429
+busy_detail = "Busy."
+lost_status = 500
+answers = { draining = { detail = "Bye.", fallback = "stale" } }
 on_missing_key = "skip"
 on_disconnect = "finish"
 
@@ -61,8 +63,11 @@ hold_until = "body"
 body = "stream"
 body_timeout = "3s"
 on_disconnect = "cancel"
-on_busy = { detail = "Here.", fallback = "stale" }
-answers = { lost = { status = 503 } }
+on_busy = "wait"
+busy_detail = "Here."
+busy_fallback = "stale"
+lost_status = 502
+answers = { draining = { detail = "Go." } }
 on_lost = "signal"
 on_store_down = "local"
 release = "before_response"
@@ -94,11 +99,12 @@ fn every_field_arrives_in_its_rule() {
             detail: detail.map(Into::into),
             fallback: fallback.map(Into::into),
         };
-    let draining = (Outcome::Draining, answer(None, Some("Bye."), None));
+    let draining = |detail| (Outcome::Draining, answer(None, Some(detail), Some("stale")));
     assert_eq!(
         all.settings,
         LockSettings {
             wait: Some(Duration::ZERO),
+            on_busy: Some(OnBusy::Wait),
             reserve: Some(Duration::from_millis(250)),
             lease: Some(Duration::from_secs(120)),
             renew: Some(false),
@@ -120,9 +126,9 @@ fn every_field_arrives_in_its_rule() {
             fence_header: Some(true),
             enforce: Some(Enforce::Percent(25)),
             answers: [
-                (Outcome::Busy, answer(None, Some("Here."), Some("stale"))),
-                (Outcome::Lost, answer(Some(503), None, None)),
-                draining.clone(),
+                (Outcome::Busy, answer(Some(429), Some("Here."), Some("stale"))),
+                (Outcome::Lost, answer(Some(502), None, None)),
+                draining("Go."),
             ]
             .into(),
         }
@@ -139,7 +145,7 @@ fn every_field_arrives_in_its_rule() {
             answers: [
                 (Outcome::Busy, answer(Some(429), Some("Busy."), None)),
                 (Outcome::Lost, answer(Some(500), None, None)),
-                draining,
+                draining("Bye."),
             ]
             .into(),
             ..LockSettings::default()
@@ -196,6 +202,41 @@ fn every_word_has_its_meaning() {
     }
 }
 
+/// `wait` and `on_busy` of the first rule, and the wait of its acquisitions.
+fn waiting(defaults: &str, rule: &str) -> (Option<Duration>, Option<OnBusy>, Option<Duration>) {
+    let rule = format!("[[policy]]\nname = \"a\"\nmatch = {{}}\nkey = \"a\"\n{rule}\n");
+    let file = file(&format!("[defaults]\n{defaults}\n{rule}"));
+    let settings = &file.rules()[0].settings;
+    let options = settings.options(&LockName::Fixed("a"));
+    (settings.wait, settings.on_busy, options.wait)
+}
+
+/// In the file, and of a file over an attribute or an outer file.
+#[test]
+fn the_nearest_of_wait_and_on_busy_decides_both() {
+    let (fail, wait) = (Some(OnBusy::Fail), Some(OnBusy::Wait));
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    for (outer, inner, expected) in [
+        ("", "on_busy = 'fail'", (None, fail, seconds(0))),
+        ("", "on_busy = 'fail'\nwait = '0s'", (seconds(0), fail, seconds(0))),
+        ("wait = '5s'", "on_busy = 'fail'", (None, fail, seconds(0))),
+        ("wait = '5s'", "on_busy = 'wait'", (seconds(5), wait, seconds(5))),
+        ("wait = '0s'", "on_busy = 'wait'", (None, wait, None)),
+        ("on_busy = 'fail'", "", (None, fail, seconds(0))),
+        ("on_busy = 'fail'", "wait = '5s'", (seconds(5), None, seconds(5))),
+        ("on_busy = 'fail'", "on_busy = 'wait'", (None, wait, None)),
+    ] {
+        assert_eq!(waiting(outer, inner), expected, "{outer} {inner}");
+        let alone = |fields: &str| {
+            let rule = format!("[[policy]]\nname = \"a\"\nmatch = {{}}\nkey = \"a\"\n{fields}");
+            file(&rule).rules()[0].settings.clone()
+        };
+        let both = alone(inner).or(&alone(outer));
+        let options = both.options(&LockName::Fixed("a"));
+        assert_eq!((both.wait, both.on_busy, options.wait), expected, "{outer} {inner}");
+    }
+}
+
 #[test]
 fn variables_are_replaced_in_every_text() {
     let text = r#"
@@ -206,7 +247,7 @@ enforce = "${EMPTY:-shadow}"
 name = "${STAGE}-${STAGE}"
 match = { methods = ["${METHOD:-PUT}"], path = "/${STAGE}/{id}" }
 keys = ["${STAGE}${EMPTY}:{id}", "cash:$${id}"]
-on_busy = { detail = "$5 and $${HOME}" }
+busy_detail = "$5 and $${HOME}"
 "#;
     let file = file(text);
     let [rule] = file.rules() else { panic!("{file:?}") };

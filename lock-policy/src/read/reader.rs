@@ -11,7 +11,7 @@ use super::{
     environment::Environment,
     scalar,
     spanned_text::{Text, placed},
-    unknown::unknown,
+    unknown::{fields_of_busy, unknown},
     value::{Fields, Read, Value},
 };
 use crate::{
@@ -186,8 +186,10 @@ impl Reader<'_> {
             DeValue::Table(_) => "a table",
         };
         let what = format!("`{name}` cannot be {found}");
-        let diagnostic =
-            Diagnostic::new(toml.span(), what).help(format!("it is {}", value_type.expected()));
-        self.diagnostics.push(diagnostic);
+        let help = match toml.get_ref() {
+            DeValue::Table(old) if name == "on_busy" => fields_of_busy(old),
+            _ => format!("it is {}", value_type.expected()),
+        };
+        self.diagnostics.push(Diagnostic::new(toml.span(), what).help(help));
     }
 }

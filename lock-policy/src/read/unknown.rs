@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use toml::Spanned;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
 
 use crate::{
     diagnostics::{Diagnostic, closest},
@@ -17,7 +20,10 @@ pub(crate) fn unknown(table: Table, key: &Spanned<Cow<'_, str>>) -> Diagnostic {
         .find(|other| *other != table && other.fields().any(|field| field.name == name));
     let help = match closest(name, table.fields().map(|field| field.name)) {
         _ if table == Table::Answers && name == "busy" => {
-            "write `on_busy = { .. }` in the rule".to_owned()
+            "write `busy_detail` or `busy_fallback` in the rule".to_owned()
+        }
+        _ if table == Table::Answer && name == "status" => {
+            "a status is a field of the rule, such as `lost_status = 500`".to_owned()
         }
         Some(known) => format!("did you mean `{known}`?"),
         None => match elsewhere {
@@ -31,4 +37,13 @@ pub(crate) fn unknown(table: Table, key: &Spanned<Cow<'_, str>>) -> Diagnostic {
         },
     };
     Diagnostic::new(key.span(), what).help(help)
+}
+
+/// Returns the fields that took the place of a table `on_busy`.
+pub(crate) fn fields_of_busy(old: &DeTable<'_>) -> String {
+    let fields = old.iter().map(|(key, value)| match value.get_ref() {
+        DeValue::Integer(number) => format!("`busy_{} = {}`", key.get_ref(), number.as_str()),
+        _ => format!("`busy_{} = ..`", key.get_ref()),
+    });
+    format!("its members are fields of the rule: {}", fields.collect::<Vec<_>>().join(", "))
 }

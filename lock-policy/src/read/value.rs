@@ -101,13 +101,6 @@ impl Fields {
         }
     }
 
-    pub(crate) fn status(&self) -> Option<StatusCode> {
-        match self.get("status")?.value {
-            Value::Status(status) => Some(status),
-            _ => None,
-        }
-    }
-
     pub(crate) fn table(&self, name: &str) -> Option<&Fields> {
         self.get(name)?.table()
     }

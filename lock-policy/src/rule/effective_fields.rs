@@ -2,14 +2,16 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use http::StatusCode;
+
 use super::FieldOrigin;
 use crate::{
     diagnostics::SourceFile,
     read::{Fields, Read, Value},
-    schema::Table,
+    schema::{OUTCOMES, Table},
     settings::{
-        AnswerOverride, Enforce, HoldUntil, LockSettings, OnDisconnect, OnLost, OnStoreDown,
-        Outcome, Release, RequestBody,
+        AnswerOverride, Enforce, HoldUntil, LockSettings, OnBusy, OnDisconnect, OnLost,
+        OnStoreDown, Outcome, Release, RequestBody,
     },
 };
 
@@ -31,7 +33,17 @@ impl<'f> EffectiveFields<'f> {
         let defaults = self.defaults?;
         let field = Table::Defaults.fields().find(|field| field.name == name)?;
         let fits = !self.of_attribute || field.not_on_attributes.is_none();
-        if fits { defaults.get(name) } else { None }
+        defaults.get(name).filter(|read| fits && !self.contradicts(name, read))
+    }
+
+    /// Whether the rule itself decides otherwise how long requests wait: as `LockSettings::or`.
+    fn contradicts(&self, name: &str, inherited: &Read) -> bool {
+        match (name, self.rule.get("on_busy").and_then(Read::word)) {
+            ("on_busy", _) => self.rule.get("wait").is_some(),
+            ("wait", Some("fail")) => true,
+            ("wait", Some("wait")) => inherited.duration() == Some(Duration::ZERO),
+            _ => false,
+        }
     }
 
     pub(crate) fn duration(&self, name: &str) -> Option<Duration> {
@@ -52,6 +64,10 @@ impl<'f> EffectiveFields<'f> {
     pub(crate) fn settings(&self) -> LockSettings {
         LockSettings {
             wait: self.duration("wait"),
+            on_busy: self.word("on_busy").map(|word| match word {
+                "fail" => OnBusy::Fail,
+                _ => OnBusy::Wait,
+            }),
             reserve: self.duration("reserve"),
             lease: self.duration("lease"),
             renew: self.get("renew").and_then(Read::flag),
@@ -102,33 +118,34 @@ impl<'f> EffectiveFields<'f> {
         }
     }
 
-    /// A rule's answer replaces the default answer for the same outcome completely.
+    /// Of each outcome, the status, text and function that are set: each is inherited by itself.
     fn answers(&self) -> BTreeMap<Outcome, AnswerOverride> {
-        let mut answers = BTreeMap::new();
-        for fields in [self.defaults, Some(self.rule)].into_iter().flatten() {
-            let busy = fields.table("on_busy").map(|fields| (Outcome::Busy, answer(fields)));
-            let others = fields.table("answers").into_iter().flat_map(|others| &others.read);
-            let others = others.filter_map(|(name, read)| {
-                let outcome = match *name {
-                    "deadlock" => Outcome::Deadlock,
-                    "overloaded" => Outcome::Overloaded,
-                    "over_limit" => Outcome::OverLimit,
-                    "unavailable" => Outcome::Unavailable,
-                    "draining" => Outcome::Draining,
-                    "lost" => Outcome::Lost,
-                    "key_missing" => Outcome::KeyMissing,
-                    "key_invalid" => Outcome::KeyInvalid,
-                    "deadline_invalid" => Outcome::DeadlineInvalid,
-                    "body_too_large" => Outcome::BodyTooLarge,
-                    "body_timeout" => Outcome::BodyTimeout,
-                    "misconfigured" => Outcome::Misconfigured,
-                    _ => return None,
-                };
-                Some((outcome, answer(read.table()?)))
-            });
-            answers.extend(busy.into_iter().chain(others));
+        let answers = OUTCOMES.iter().map(|(outcome, name, status)| {
+            let answer = AnswerOverride {
+                status: self.status(status.name),
+                detail: self.answer_text(name, "detail"),
+                fallback: self.answer_text(name, "fallback"),
+            };
+            (*outcome, answer)
+        });
+        answers.filter(|(_, answer)| *answer != AnswerOverride::default()).collect()
+    }
+
+    fn status(&self, name: &str) -> Option<StatusCode> {
+        match self.get(name)?.value {
+            Value::Status(status) => Some(status),
+            _ => None,
         }
-        answers
+    }
+
+    /// Returns a text of an answer: from `busy_detail`, or from the table `answers`.
+    fn answer_text(&self, outcome: &str, member: &str) -> Option<Arc<str>> {
+        let field = format!("{outcome}_{member}");
+        let text = [Some(self.rule), self.defaults].into_iter().flatten().find_map(|fields| {
+            let of_table = || fields.table("answers")?.table(outcome)?.text(member);
+            fields.text(&field).or_else(of_table)
+        });
+        text.map(|text| text.value.as_str().into())
     }
 
     pub(crate) fn origins(&self, source: &SourceFile) -> BTreeMap<&'static str, FieldOrigin> {
@@ -140,11 +157,6 @@ impl<'f> EffectiveFields<'f> {
         });
         origins.collect()
     }
-}
-
-fn answer(fields: &Fields) -> AnswerOverride {
-    let text = |name| fields.text(name).map(|text| Arc::from(text.value.as_str()));
-    AnswerOverride { status: fields.status(), detail: text("detail"), fallback: text("fallback") }
 }
 
 fn at_most_u32(count: usize) -> u32 {

@@ -23,6 +23,9 @@ pub(crate) fn rule(
 ) {
     let of_attribute = fields.table("match").is_some_and(|found| found.get("attribute").is_some());
     let effective = EffectiveFields { rule: fields, defaults, of_attribute };
+    for fields in [defaults, Some(fields)].into_iter().flatten() {
+        fails_without_a_wait(fields, diagnostics);
+    }
     waits_within_the_deadline(
         &effective,
         request.and_then(|request| request.get("deadline")),
@@ -32,6 +35,19 @@ pub(crate) fn rule(
     has_permits_if_a_semaphore(&effective, fields, diagnostics);
     hold_is_not_beyond_the_lease(&effective, diagnostics);
     hold_ends_before_max_hold(&effective, diagnostics);
+}
+
+fn fails_without_a_wait(fields: &Fields, diagnostics: &mut Vec<Diagnostic>) {
+    if let (Some(on_busy), Some(wait)) = (fields.get("on_busy"), fields.get("wait"))
+        && on_busy.word() == Some("fail")
+        && wait.duration().is_some_and(|wait| !wait.is_zero())
+    {
+        diagnostics.push(
+            Diagnostic::new(on_busy.span.clone(), "a request that fails at once does not wait")
+                .related(wait.span.clone(), "the wait")
+                .help("drop `wait`, or drop `on_busy`".to_owned()),
+        );
+    }
 }
 
 fn waits_within_the_deadline(

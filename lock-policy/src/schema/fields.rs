@@ -12,6 +12,7 @@ use super::{
     table::{Field, Table},
     value_type::ValueType,
 };
+use crate::settings::Outcome;
 
 /// All kinds except the semaphore, which does not exclude other requests by key alone.
 const KINDS: &[&str] = &[
@@ -175,6 +176,14 @@ pub(crate) const POLICY: &[Field] = &[
         "How long a request waits for other holders; `0s` tries once.",
     ),
     inherited(
+        "on_busy",
+        ValueType::Word(&["wait", "fail"]),
+        "wait",
+        "Whether a request waits while another one holds its lock, or is refused at once, as with \
+         `wait = \"0s\"`. Of this and `wait`, a rule that sets one inherits the other only if both can \
+         apply.",
+    ),
+    inherited(
         "reserve",
         ValueType::Duration(Duration::ZERO),
         "0s",
@@ -268,18 +277,6 @@ pub(crate) const POLICY: &[Field] = &[
          disconnects",
     ),
     inherited(
-        "on_busy",
-        ValueType::Table(Table::OnBusy),
-        "423",
-        "How the answer `lock-busy` differs from the table of outcomes.",
-    ),
-    inherited(
-        "answers",
-        ValueType::Table(Table::Answers),
-        "none",
-        "The same for the other outcomes.",
-    ),
-    inherited(
         "on_lost",
         ValueType::Word(&["cancel", "signal"]),
         "cancel",
@@ -310,6 +307,24 @@ pub(crate) const POLICY: &[Field] = &[
         "on",
         "For which requests the lock is enforced: all, none but measured (`shadow`), none \
          (`off`), or a percentage of the keys.",
+    ),
+    inherited(
+        "busy_detail",
+        ValueType::Text("This order is being edited."),
+        "the table's",
+        "The detail text of the problem document if the lock is busy.",
+    ),
+    inherited(
+        "busy_fallback",
+        ValueType::Text("stale"),
+        "none",
+        "The name of a function of the service that answers if the lock is busy.",
+    ),
+    inherited(
+        "answers",
+        ValueType::Table(Table::Answers),
+        "none",
+        "The texts and functions of the other outcomes.",
     ),
 ];
 
@@ -373,51 +388,76 @@ pub(crate) const PERMITS_FOR: &[Field] = &[
 pub(crate) const MISSING: &[Field] =
     &[required("constant", ValueType::Text("order:none"), "The key that all such requests share.")];
 
-const DETAIL: Field = optional(
-    "detail",
-    ValueType::Text("This order is being edited."),
-    "the table's",
-    "The detail text of the problem document.",
-);
-const FALLBACK: Field = optional(
-    "fallback",
-    ValueType::Text("stale"),
-    "none",
-    "The name of a function of the service that gives the answer instead.",
-);
-
-pub(crate) const ON_BUSY: &[Field] = &[
-    optional(
-        "status",
-        ValueType::Status(&[423, 409, 429, 503]),
-        "423",
-        "The status of the answer.",
-    ),
-    DETAIL,
-    FALLBACK,
-];
-
 pub(crate) const ANSWER: &[Field] = &[
-    optional("status", ValueType::Status(&[]), "the table's", "The status of the answer."),
-    DETAIL,
-    FALLBACK,
+    optional(
+        "detail",
+        ValueType::Text("Find out before you repeat it."),
+        "the table's",
+        "The detail text of the problem document.",
+    ),
+    optional(
+        "fallback",
+        ValueType::Text("stale"),
+        "none",
+        "The name of a function of the service that gives the answer instead.",
+    ),
 ];
 
-const fn answer(name: &'static str, doc: &'static str) -> Field {
-    optional(name, ValueType::Table(Table::Answer), "none", doc)
+/// The outcomes whose answers a file can change: a name in the file, the status of
+/// [`Outcome::status`], and when the outcome happens.
+macro_rules! outcomes {
+    (@outcome ($outcome:ident $name:literal $status:literal $when:literal)) => {
+        (
+            Outcome::$outcome,
+            $name,
+            &inherited(
+                concat!($name, "_status"),
+                ValueType::Status,
+                $status,
+                concat!("The status of the answer if ", $when, "."),
+            ),
+        )
+    };
+    (@answer ($outcome:ident $name:literal $status:literal $when:literal)) => {
+        optional($name, ValueType::Table(Table::Answer), "none", concat!("If ", $when, "."))
+    };
+    ($busy:tt $($other:tt)*) => {
+        /// Each outcome, its name in the file, and the field of its status.
+        pub(crate) const OUTCOMES: &[(Outcome, &str, &Field)] =
+            &[outcomes!(@outcome $busy), $(outcomes!(@outcome $other)),*];
+
+        /// The texts and functions of all outcomes except `busy`, which has `busy_detail` and
+        /// `busy_fallback`.
+        pub(crate) const ANSWERS: &[Field] = &[$(outcomes!(@answer $other)),*];
+    };
 }
 
-pub(crate) const ANSWERS: &[Field] = &[
-    answer("deadlock", "The request would wait forever, and `refuse_deadlock` is set."),
-    answer("overloaded", "Too many requests wait."),
-    answer("over_limit", "The sender of the request has as many locks as it may have."),
-    answer("unavailable", "The store does not answer."),
-    answer("draining", "The service shuts down."),
-    answer("lost", "The lock was lost while the handler ran."),
-    answer("key_missing", "The request lacks a value that the lock's key needs."),
-    answer("key_invalid", "A value of the request is invalid in a key."),
-    answer("deadline_invalid", "The deadline's header is not a number of milliseconds."),
-    answer("body_too_large", "The request's body is longer than the route allows."),
-    answer("body_timeout", "The request's body was not sent in time."),
-    answer("misconfigured", "The service is at fault."),
-];
+outcomes! {
+    (Busy "busy" "423" "another request holds the lock, and the wait is over")
+    (Deadlock "deadlock" "409" "the request would wait forever, and `refuse_deadlock` is set")
+    (Overloaded "overloaded" "503" "too many requests wait")
+    (OverLimit "over_limit" "429" "the sender of the request has as many locks as it may have")
+    (Unavailable "unavailable" "503" "the store does not answer")
+    (Draining "draining" "503" "the service shuts down")
+    (Lost "lost" "503" "the lock was lost while the handler ran")
+    (KeyMissing "key_missing" "400" "the request lacks a value that the lock's key needs")
+    (KeyInvalid "key_invalid" "400" "a value of the request is invalid in a key")
+    (DeadlineInvalid "deadline_invalid" "400" "the deadline's header is not a number of milliseconds")
+    (BodyTooLarge "body_too_large" "413" "the request's body is longer than the route allows")
+    (BodyTimeout "body_timeout" "408" "the request's body was not sent in time")
+    (Misconfigured "misconfigured" "500" "the service is at fault")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OUTCOMES, Outcome};
+
+    #[test]
+    fn every_outcome_has_its_name_and_default_status() {
+        assert_eq!(OUTCOMES.len(), Outcome::ALL.len());
+        for (outcome, name, status) in OUTCOMES {
+            assert_eq!(format!("lock-{}", name.replace('_', "-")), outcome.as_str());
+            assert_eq!(status.default, Some(outcome.status().as_str()));
+        }
+    }
+}

@@ -33,7 +33,6 @@ fn definition(table: Table) -> &'static str {
         Table::Header => "header",
         Table::PermitsFor => "permits_for",
         Table::Missing => "on_missing_key",
-        Table::OnBusy => "on_busy",
         Table::Answers => "answers",
         Table::Answer => "answer",
     }
@@ -107,8 +106,7 @@ fn value_type(value_type: ValueType) -> Value {
         }
         ValueType::Flag => json!({ "type": "boolean" }),
         ValueType::Count => json!({ "type": "integer", "minimum": 0 }),
-        ValueType::Status([]) => json!({ "type": "integer", "minimum": 400, "maximum": 599 }),
-        ValueType::Status(statuses) => json!({ "enum": statuses }),
+        ValueType::Status => json!({ "type": "integer", "minimum": 400, "maximum": 599 }),
         ValueType::Enforce => {
             let pattern = format!("^(on|shadow|off|0*(100|[0-9]{{1,2}})%)$|{VARIABLE}");
             json!({ "type": "string", "pattern": pattern, "examples": ["shadow", "25%"] })

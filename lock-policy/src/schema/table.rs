@@ -2,7 +2,7 @@
 
 use super::{
     fields::{
-        ANSWER, ANSWERS, FILE, HEADER, MATCH, MISSING, ON_BUSY, PERMITS_FOR, POLICY, REQUEST,
+        ANSWER, ANSWERS, FILE, HEADER, MATCH, MISSING, OUTCOMES, PERMITS_FOR, POLICY, REQUEST,
     },
     value_type::ValueType,
 };
@@ -32,13 +32,12 @@ pub(crate) enum Table {
     Header,
     PermitsFor,
     Missing,
-    OnBusy,
     Answers,
     Answer,
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::File,
         Self::Request,
         Self::Defaults,
@@ -47,7 +46,6 @@ impl Table {
         Self::Header,
         Self::PermitsFor,
         Self::Missing,
-        Self::OnBusy,
         Self::Answers,
         Self::Answer,
     ];
@@ -63,7 +61,6 @@ impl Table {
             Self::Header => "header",
             Self::PermitsFor => "permits_for",
             Self::Missing => "on_missing_key",
-            Self::OnBusy => "on_busy",
             Self::Answers => "answers",
             Self::Answer => "an answer",
         }
@@ -78,10 +75,14 @@ impl Table {
             Self::Header => HEADER,
             Self::PermitsFor => PERMITS_FOR,
             Self::Missing => MISSING,
-            Self::OnBusy => ON_BUSY,
             Self::Answers => ANSWERS,
             Self::Answer => ANSWER,
         };
-        fields.iter().filter(move |field| self != Self::Defaults || field.inherited)
+        let statuses = match self {
+            Self::Defaults | Self::Policy => OUTCOMES,
+            _ => &[],
+        };
+        let fields = fields.iter().chain(statuses.iter().map(|(_, _, status)| *status));
+        fields.filter(move |field| self != Self::Defaults || field.inherited)
     }
 }

@@ -17,8 +17,8 @@ pub(crate) enum ValueType {
     Duration(Duration),
     Flag,
     Count,
-    /// One of these, or any from 400 to 599 if the list is empty.
-    Status(&'static [u16]),
+    /// From 400 to 599.
+    Status,
     Enforce,
     Table(Table),
     /// `[[name]]`.
@@ -43,11 +43,7 @@ impl ValueType {
             Self::Duration(_) => "a duration, such as \"250ms\", \"2s\" or \"1m\"".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Count => "a whole number, such as 100".to_owned(),
-            Self::Status([]) => "a status from 400 to 599".to_owned(),
-            Self::Status(statuses) => {
-                let statuses: Vec<_> = statuses.iter().map(ToString::to_string).collect();
-                format!("one of {}", statuses.join(", "))
-            }
+            Self::Status => "a status from 400 to 599".to_owned(),
             Self::Enforce => {
                 "\"on\", \"shadow\", \"off\" or a percentage, such as \"25%\"".to_owned()
             }
@@ -72,5 +68,9 @@ fn one_of(words: &[&str]) -> String {
 
 fn names(table: Table) -> String {
     let names: Vec<_> = table.fields().map(|field| format!("`{}`", field.name)).collect();
-    if names.len() > 7 { "the fields of a rule".to_owned() } else { names.join(", ") }
+    match table {
+        Table::Defaults => "the fields of a rule".to_owned(),
+        Table::Answers => "the names of outcomes, such as `lost`".to_owned(),
+        _ => names.join(", "),
+    }
 }

@@ -52,6 +52,21 @@ pub enum OnLost {
     Signal,
 }
 
+/// The treatment of a request whose lock another request holds.
+///
+/// `wait` and this setting belong together: of a layer, an attribute, a rule and its defaults, the nearest one
+/// that sets either of them decides both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum OnBusy {
+    /// It waits, for at most the time that is set as `wait`.
+    #[default]
+    Wait,
+    /// It is refused at once as `lock-busy`, as with a `wait` of zero. The status of its answer can be
+    /// changed: `busy_status`.
+    Fail,
+}
+
 /// The treatment of a request while the lock store does not respond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]

@@ -12,8 +12,8 @@ use http::StatusCode;
 use lock_core::__private::{AcquireOptions, PolicyOptions};
 
 pub use enums::{
-    Enforce, HoldUntil, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Release, RequestBody,
-    ShadowOutcome, Unlocked,
+    Enforce, HoldUntil, OnBusy, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Release,
+    RequestBody, ShadowOutcome, Unlocked,
 };
 pub use lock_core::__private::LockName;
 pub use mode::LockMode;
@@ -24,6 +24,8 @@ pub use outcome::Outcome;
 pub struct LockSettings {
     /// How long to wait for other holders.
     pub wait: Option<Duration>,
+    /// The treatment of a request whose lock another request holds.
+    pub on_busy: Option<OnBusy>,
     /// The time reserved for the handler before the request's deadline.
     pub reserve: Option<Duration>,
     /// How long the store keeps the lock after the last renewal.
@@ -79,13 +81,37 @@ pub struct AnswerOverride {
     pub fallback: Option<Arc<str>>,
 }
 
+impl AnswerOverride {
+    fn or(self, base: Self) -> Self {
+        Self {
+            status: self.status.or(base.status),
+            detail: self.detail.or(base.detail),
+            fallback: self.fallback.or(base.fallback),
+        }
+    }
+
+    /// Returns the status, if it is that of an error.
+    #[must_use]
+    pub fn error_status(&self) -> Option<StatusCode> {
+        self.status.filter(|status| status.is_client_error() || status.is_server_error())
+    }
+}
+
 impl LockSettings {
     /// Returns these settings, with `base` for those that are not set.
     pub fn or(self, base: &LockSettings) -> LockSettings {
         let mut answers = base.answers.clone();
-        answers.extend(self.answers);
+        for (outcome, answer) in self.answers {
+            let inherited = answers.remove(&outcome).unwrap_or_default();
+            answers.insert(outcome, answer.or(inherited));
+        }
         LockSettings {
-            wait: self.wait.or(base.wait),
+            on_busy: self.on_busy.or(base.on_busy.filter(|_| self.wait.is_none())),
+            wait: self.wait.or(base.wait.filter(|wait| match self.on_busy {
+                None => true,
+                Some(OnBusy::Wait) => !wait.is_zero(),
+                Some(OnBusy::Fail) => false,
+            })),
             reserve: self.reserve.or(base.reserve),
             lease: self.lease.or(base.lease),
             renew: self.renew.or(base.renew),
@@ -120,6 +146,27 @@ impl LockSettings {
         (options.refuse_deadlock, options.max_waiters) = (self.refuse_deadlock, self.max_waiters);
         options.max_local_handoffs = self.max_local_handoffs;
         options.max_shared_readers = self.max_shared_readers;
-        PolicyOptions { wait: self.wait, permits: self.permits, weight: self.weight, options }
+        let wait = match self.on_busy {
+            Some(OnBusy::Fail) => Some(Duration::ZERO),
+            _ => self.wait,
+        };
+        PolicyOptions { wait, permits: self.permits, weight: self.weight, options }
+    }
+
+    /// Returns why no request can have a lock with these settings, as far as they alone show it. Those of a
+    /// policy file and of an attribute were checked when they were read.
+    pub fn mistake(&self) -> Option<String> {
+        if self.on_busy == Some(OnBusy::Fail) && self.wait.is_some_and(|wait| !wait.is_zero()) {
+            return Some("`OnBusy::Fail` does not wait: drop it, or drop `wait`".to_owned());
+        }
+        let (outcome, status) = self.answers.iter().find_map(|(outcome, answer)| {
+            Some((outcome, answer.status.filter(|_| answer.error_status().is_none())?))
+        })?;
+        Some(format!(
+            "`{}` cannot have the status {}: a refused request is answered with 400 to 599, except by a \
+             function (`RequestLockLayer::answer`)",
+            outcome.as_str(),
+            status.as_u16()
+        ))
     }
 }

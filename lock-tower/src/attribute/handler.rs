@@ -5,8 +5,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
+use http::StatusCode;
 use lock_core::{__private::Spec, LockKey};
-use lock_policy::{__private::RequestKey, KeyRejection};
+use lock_policy::{
+    __private::{AnswerOverride, LockSettings, RequestKey},
+    KeyRejection, Outcome,
+};
 use tracing::Instrument;
 
 use super::{
@@ -24,18 +28,27 @@ use crate::{
     },
 };
 
-/// Runs a handler's body under its attribute's locks.
+/// Runs a handler's body under its attribute's locks. `statuses` are those that the attribute sets in place
+/// of [`Outcome`]'s.
 ///
 /// # Cancel safety
 ///
 /// Dropping the future drops the body and releases the locks in the background.
-pub async fn run_handler<F, Form>(handle: impl Into<ClientHandle>, spec: Spec, body: F) -> Response
+pub async fn run_handler<F, Form>(
+    handle: impl Into<ClientHandle>,
+    spec: Spec,
+    statuses: &[(Outcome, u16)],
+    body: F,
+) -> Response
 where
     F: Future<Output: HandlerOutput<Form>>,
 {
     let handle = handle.into();
     let rules = handle.context.as_ref().and_then(|context| context.attributes.as_ref());
-    let (policy, mode) = in_force(rules, &spec);
+    let (mut policy, mode) = in_force(rules, &spec);
+    if !statuses.is_empty() {
+        policy.settings = policy.settings.or(&answering(statuses));
+    }
     let (policy, request) = (Arc::new(policy), handle.request);
     let Some(context) = handle.context else {
         let rejection = policy.reject(mode, no_client(&Caller::none()));
@@ -104,6 +117,15 @@ impl<T: Into<OfNothing> + IntoResponse> HandlerOutput<OfNothing> for T {
     fn into_answer(self) -> Response {
         self.into_response()
     }
+}
+
+/// Returns settings with nothing but the statuses of an attribute.
+fn answering(statuses: &[(Outcome, u16)]) -> LockSettings {
+    let answers = statuses.iter().map(|(outcome, status)| {
+        let status = StatusCode::from_u16(*status).ok();
+        (*outcome, AnswerOverride { status, ..AnswerOverride::default() })
+    });
+    LockSettings { answers: answers.collect(), ..LockSettings::default() }
 }
 
 /// Returns the attribute's keys. Their values come from the request, so an invalid one is the

@@ -17,8 +17,9 @@
 //! metadata has `executed` (`false` or `unknown`), and `lock`, `kind`, `mode` and `permits` where they
 //! are known; and a `RetryInfo` beside the outcomes that have a `Retry-After`.
 //!
-//! A status that a [policy](crate::policy_file) sets in the place of 423 concerns HTTP alone; its
-//! text and its function answer gRPC requests too.
+//! A status that a layer ([`answer_status`](crate::RequestLockLayer::answer_status)), an attribute or a
+//! policy file sets, such as `busy_status = 409`, concerns HTTP alone: the codes stay. A policy's text
+//! and its function answer gRPC requests too.
 //!
 //! With `grpc-timeout` as the [`deadline_header`](crate::RequestLockLayer::deadline_header) the wait for
 //! a lock ends with that of the request, less the layer's [`reserve`](crate::RequestLockLayer::reserve).

@@ -3,7 +3,7 @@
 //! With the feature `utoipa`, from the table that also gives the answers:
 //!
 //! - of an attribute, and of a layer with the default answers: [`LockResponses`] among the
-//!   `responses` of an operation;
+//!   `responses` of an operation. It does not know the statuses that an attribute sets;
 //! - of a layer with custom answers:
 //!   [`RequestLockLayer::add_responses`](crate::RequestLockLayer::add_responses);
 #![cfg_attr(

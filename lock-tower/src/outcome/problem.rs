@@ -5,7 +5,7 @@ use http::{
     HeaderValue, Response,
     header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER},
 };
-use lock_policy::Outcome;
+use lock_policy::{__private::AnswerOverride, Outcome};
 use serde_json::json;
 
 use super::{
@@ -66,7 +66,8 @@ pub(super) fn problem(rejection: &Rejection, retry_after: Option<Duration>) -> R
     let outcome = rejection.outcome;
     let row = row(outcome);
     let custom = rejection.lock.as_ref().and_then(|lock| lock.answer.as_ref());
-    let status = custom.and_then(|custom| custom.status).unwrap_or(outcome.status());
+    let custom_status = custom.and_then(AnswerOverride::error_status);
+    let status = custom_status.unwrap_or(outcome.status());
     let mut document = json!({
         "type": format!("urn:lock-tower:problem:{}", outcome.as_str()),
         "title": row.title,

@@ -47,6 +47,10 @@ impl PendingLocks {
         };
         let counted = self.count(context, limited, enforced.len())?;
         let granted = if !enforced.is_empty() {
+            if let Some(why) = self.policy.settings.mistake() {
+                let rejection = Rejection::misconfigured(&context.caller, why);
+                return Err(self.policy.reject(self.mode, rejection));
+            }
             store_down::acquire(&self, context, &enforced).await?
         } else {
             let unlocked = match self.enforce {

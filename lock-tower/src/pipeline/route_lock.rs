@@ -129,6 +129,9 @@ impl RouteLock {
     /// Logs why every request is refused this lock, if its settings allow none.
     pub(crate) fn log_refused(&self) {
         let (name, kind) = (&self.policy.name, self.policy.kind);
+        if let Some(why) = self.policy.settings.mistake() {
+            tracing::error!(policy = &**name, "no request can acquire this lock: {why}");
+        }
         // The number of permits may be each request's own.
         if self.permits.is_some() && self.policy.settings.permits.is_none() {
             return;

@@ -349,7 +349,7 @@ impl PoliciesBuilder {
         self
     }
 
-    /// Registers a function that rules can name as the `fallback` of an outcome.
+    /// Registers a function that rules can name as `busy_fallback`, or as the `fallback` of another outcome.
     pub fn fallback<F, A>(mut self, name: impl Into<String>, answer: F) -> Self
     where
         F: Fn(RejectedRequest) -> A + Send + Sync + 'static,

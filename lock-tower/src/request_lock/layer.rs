@@ -5,12 +5,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderName, Response, request::Parts};
+use http::{HeaderName, Response, StatusCode, request::Parts};
 use lock_core::{IntoLockKey, Kind, LockClient};
 use lock_policy::{
     __private::{LockName, LockSettings},
-    Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnDisconnect, OnLost, OnMissingKey,
-    OnStoreDown, Outcome, Release, RequestBody,
+    Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnBusy, OnDisconnect, OnLost,
+    OnMissingKey, OnStoreDown, Outcome, Release, RequestBody,
 };
 use tower_layer::Layer;
 
@@ -161,9 +161,9 @@ impl RequestLockLayer {
 
     /// Limits how many requests run at the same time under one key, in all processes together: each
     /// takes one of that many permits, in order of arrival. A request that gets none in time is
-    /// answered 423 `lock-busy` unless [`answer`](Self::answer) or a policy file has another
-    /// answer. Permits have no fencing token, and inside a request each lock on the key takes
-    /// further ones.
+    /// answered 423 `lock-busy` unless [`answer_status`](Self::answer_status) or
+    /// [`answer`](Self::answer) sets another answer. Permits have no fencing token, and inside a
+    /// request each lock on the key takes further ones.
     ///
     #[cfg_attr(feature = "axum", doc = "```")]
     #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -213,6 +213,14 @@ impl RequestLockLayer {
     /// Default: the client's, which is 1 s unless set.
     pub fn wait(self, wait: Duration) -> Self {
         self.settings(|settings| settings.wait = Some(wait))
+    }
+
+    /// Sets whether a request waits while another one holds the lock. With [`OnBusy::Fail`] it is refused
+    /// at once, as with a [`wait`](Self::wait) of zero; beside a longer one it is answered 500
+    /// `lock-misconfigured`. [`answer_status`](Self::answer_status) changes the status of the refusal.
+    /// Default: [`OnBusy::Wait`].
+    pub fn on_busy(self, on_busy: OnBusy) -> Self {
+        self.settings(|settings| settings.on_busy = Some(on_busy))
     }
 
     /// Sets how long the store keeps the lock after the last renewal, on the store's clock, from
@@ -374,8 +382,27 @@ impl RequestLockLayer {
         self.settings(|settings| settings.enforce = Some(enforce))
     }
 
-    /// Uses `answer` for requests with this outcome in place of [`Outcome`]'s table. The log line
-    /// and the metrics stay, and so does the [`Outcome`] among the response's extensions.
+    /// Sets the status of the answer to requests with this outcome, from 400 to 599, in place of the one
+    /// in [`Outcome`]'s table: in the status line, in the problem document and in OpenAPI. Any other status
+    /// is logged when the layer is added, and requests that would be locked are answered 500
+    /// `lock-misconfigured`. Answers to gRPC requests keep their codes.
+    ///
+    /// ```
+    /// use http::StatusCode;
+    /// use lock_tower::{LockClient, Outcome, RequestLockLayer, settings::OnBusy};
+    ///
+    /// // A second request for the report is answered 409 at once.
+    /// let lock = RequestLockLayer::with_key(LockClient::in_memory(), |_| Ok("report"))
+    ///     .on_busy(OnBusy::Fail)
+    ///     .answer_status(Outcome::Busy, StatusCode::CONFLICT);
+    /// # let _ = lock;
+    /// ```
+    pub fn answer_status(self, outcome: Outcome, status: StatusCode) -> Self {
+        self.settings(|settings| settings.answers.entry(outcome).or_default().status = Some(status))
+    }
+
+    /// Uses `answer` for requests with this outcome in place of [`Outcome`]'s table: for another body, or
+    /// a status below 400. The log line and the metrics stay, and so does the [`Outcome`] among the response's extensions.
     ///
     /// ```
     /// use http::{Response, StatusCode};

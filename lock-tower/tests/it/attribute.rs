@@ -10,8 +10,8 @@ use axum::{
 };
 use http::StatusCode;
 use lock_tower::{
-    LockClient, Locked, Mode, RequestLockLayer, RequestScopeLayer, distributed_lock,
-    settings::LockMode,
+    LockClient, Locked, MemoryStore, Mode, Outcome, RequestLockLayer, RequestScopeLayer,
+    distributed_lock, settings::LockMode,
 };
 
 #[distributed_lock(key = "line:{id:u64}", wait = "0s", name = "line")]
@@ -163,4 +163,63 @@ async fn with_room_for_a_page() -> String {
 fn the_future_of_a_handler_is_small() {
     let size = size_of_val(&with_room_for_a_page());
     assert!(size < 5 * 4096, "{size} bytes");
+}
+
+#[distributed_lock(
+    key = "order:7",
+    wait = "20s",
+    max_hold = "60s",
+    busy_status = 409,
+    deadlock_status = 410,
+    overloaded_status = 411,
+    unavailable_status = 412,
+    draining_status = 413,
+    lost_status = 414
+)]
+async fn answering() {
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attributes_statuses_are_those_of_their_outcomes() {
+    for (outcome, status) in [
+        (Outcome::Busy, 409),
+        (Outcome::Deadlock, 410),
+        (Outcome::Overloaded, 411),
+        (Outcome::Unavailable, 412),
+        (Outcome::Draining, 413),
+        (Outcome::Lost, 414),
+    ] {
+        let store = MemoryStore::new();
+        let locks = LockClient::builder().refuse_deadlocks(true);
+        let locks = if outcome == Outcome::Overloaded { locks.max_waiters(0) } else { locks };
+        let locks = locks.in_memory_on(&store);
+        let (scope, other) = (locks.scope(), locks.scope());
+        let _held = match outcome {
+            Outcome::Busy | Outcome::Overloaded | Outcome::Deadlock => {
+                Some(other.write("order:7").acquire().await.unwrap())
+            }
+            _ => None,
+        };
+        let _own = scope.write("stock:7").acquire().await.unwrap();
+        if outcome == Outcome::Deadlock {
+            tokio::spawn(other.write("stock:7").wait(NEVER).acquire());
+            // Until it is written down since when the other waits, by the clock of the host, which no
+            // test pauses: the request is to be the last.
+            tokio::time::sleep(Duration::from_millis(600)).await;
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        match outcome {
+            Outcome::Unavailable => store.set_down(true),
+            Outcome::Draining => drop(tokio::spawn({
+                let locks = locks.clone();
+                async move { locks.shutdown(NEVER).await }
+            })),
+            _ => {}
+        }
+        tokio::task::yield_now().await;
+        let app = Router::new().route("/", any(answering)).layer(RequestScopeLayer::new(locks));
+        let answer = scope.run(call(&app, "PUT", "/")).await;
+        assert_eq!(answer.assert_problem(status, outcome.as_str())["status"], status);
+    }
 }

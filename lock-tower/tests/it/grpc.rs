@@ -10,7 +10,10 @@ use std::{
 
 use http::HeaderName;
 use lock_conformance::{ConstantFaults, Delivery, faulty};
-use lock_tower::{LockClient, MemoryStore, Outcome, RequestLockLayer, grpc, settings::HoldUntil};
+use lock_tower::{
+    LockClient, MemoryStore, Outcome, RequestLockLayer, grpc,
+    settings::{HoldUntil, OnBusy},
+};
 use tokio::sync::Notify;
 use tokio_stream::{Empty, wrappers::TcpListenerStream};
 use tonic::{
@@ -217,6 +220,18 @@ async fn a_lost_lock_is_of_unknown_outcome() {
     assert_eq!(status.code(), Code::Unknown, "{status:?}");
     let info = info(&status);
     assert_eq!((&*info.reason, &*info.metadata["executed"]), ("lock-lost", "unknown"));
+}
+
+#[tokio::test]
+async fn a_status_of_http_leaves_the_code_alone() {
+    let locks = LockClient::in_memory();
+    let _guard = locks.write("order:7").acquire().await.unwrap();
+    let lock = layer(&locks).on_busy(OnBusy::Fail);
+    let lock = lock.answer_status(Outcome::Busy, http::StatusCode::SERVICE_UNAVAILABLE);
+    let service = Service::start(lock, Orders::default()).await;
+    let status = service.check(|_| {}).await.unwrap_err();
+    assert_eq!((status.code(), &*info(&status).reason), (Code::Aborted, "lock-busy"));
+    assert_eq!(service.calls(), 0);
 }
 
 #[tokio::test]

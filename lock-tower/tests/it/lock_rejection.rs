@@ -219,7 +219,7 @@ mod functions {
         let locks = LockClient::in_memory();
         let file = format!(
             "version = 1\n[[policy]]\nname = \"order\"\nmatch = {{ attribute = \"{}::in_response\" }}\n\
-             on_busy = {{ status = 409, detail = \"Edited.\", fallback = \"stale\" }}",
+             busy_status = 409\nbusy_detail = \"Edited.\"\nbusy_fallback = \"stale\"",
             module_path!()
         );
         let policies = Policies::builder(locks.clone())

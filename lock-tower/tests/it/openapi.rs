@@ -141,6 +141,15 @@ fn a_layer_documents_what_can_happen_under_it() {
     let answered = of_layer(&lock().answer(Outcome::Busy, async |_| http::Response::default()));
     assert_eq!(statuses(&answered), ["400", "408", "413", "500", "503"]);
 
+    // The status that the layer sets, and nothing under the table's.
+    for (outcome, status) in [(Outcome::Busy, 409), (Outcome::KeyMissing, 422)] {
+        let changed = StatusCode::from_u16(status).unwrap();
+        let documented = of_layer(&lock().answer_status(outcome, changed));
+        assert_eq!(example(&documented[changed.as_str()], outcome)["status"], status);
+        let before = &documented.get(outcome.status().as_str());
+        assert!(before.is_none_or(|other| !other.to_string().contains(outcome.as_str())));
+    }
+
     let fixed = RequestLockLayer::with_key(LockClient::in_memory(), |_| Ok("report"));
     let shadow = of_layer(&fixed.enforce(lock_tower::Enforce::Shadow));
     assert_eq!(statuses(&shadow), Vec::<&str>::new());
@@ -153,7 +162,8 @@ wait = "0s"
 name = "report"
 match = { path = "/reports/{id}", methods = ["PUT"] }
 key = "report:{id}"
-on_busy = { status = 429, detail = "Reports are rewritten one at a time." }
+busy_status = 429
+busy_detail = "Reports are rewritten one at a time."
 "#;
 
 #[tokio::test]

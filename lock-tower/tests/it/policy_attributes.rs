@@ -113,8 +113,8 @@ async fn a_rule_sets_whether_an_attribute_applies() {
 #[tokio::test(start_paused = true)]
 async fn a_rule_sets_what_a_handler_answers() {
     let locks = TestLocks::new();
-    let fields = "on_busy = { status = 409, detail = \"Edited.\" }\n\
-        answers = { unavailable = { status = 500 } }";
+    let fields = "busy_status = 409\nbusy_detail = \"Edited.\"\n\
+        unavailable_status = 500";
     let app = app(&policies(&locks, &rule("handler", fields)));
     let problem = beside(&locks, &app, "/orders/7").await.0.assert_problem(409, "lock-busy");
     assert_eq!(problem["detail"], "Edited.");
@@ -122,10 +122,47 @@ async fn a_rule_sets_what_a_handler_answers() {
     call(&app, "PUT", "/orders/7").await.assert_problem(500, "lock-unavailable");
 }
 
+#[distributed_lock(
+    key = "order:{id}",
+    name = "answering",
+    on_busy = "fail",
+    busy_status = 409,
+    unavailable_status = 500
+)]
+async fn answering(Path(id): Path<u64>) -> String {
+    id.to_string()
+}
+
+/// The answer of that handler while another request has its lock, and the seconds until it came.
+async fn of_answering(fields: &str) -> (Answer, u64) {
+    let locks = TestLocks::new();
+    let app = Router::new().route("/orders/{id}", put(answering));
+    let app = app.route_layer(policies(&locks, &rule("answering", fields)).layer());
+    beside(&locks, &app, "/orders/7").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_overrides_the_status_and_the_conduct_of_an_attribute() {
+    for (fields, status, waited) in [
+        ("", 409, 0),
+        ("busy_status = 429", 429, 0),
+        ("busy_detail = \"Edited.\"\nlost_status = 500", 409, 0),
+        ("wait = \"5s\"", 409, 5),
+        ("on_busy = \"wait\"", 409, 1),
+        ("on_busy = \"fail\"", 409, 0),
+    ] {
+        let (answer, after) = of_answering(fields).await;
+        let problem = answer.assert_problem(status, "lock-busy");
+        assert_eq!((&problem["status"], after), (&status.into(), waited), "{fields}");
+        assert_eq!(problem["detail"] == "Edited.", fields.contains("Edited"), "{fields}");
+    }
+    assert_eq!(with("on_busy = \"fail\"", "/stock/7").await, (409, 0), "of a function");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_rules_fallback_sees_the_request_of_a_handler() {
     let locks = TestLocks::new();
-    let fields = "on_busy = { fallback = \"stale\" }";
+    let fields = "busy_fallback = \"stale\"";
     let rules = rule("handler", fields) + &rule("no-arguments", fields);
     let app = app(&policies(&locks, &rules));
     assert_eq!(beside(&locks, &app, "/orders/7").await.0.text, "stale /orders/7");
@@ -172,7 +209,7 @@ async fn a_rule_sets_an_attributes_lease() {
 #[tokio::test(start_paused = true)]
 async fn a_file_inside_of_another_has_the_last_word_on_what_it_names() {
     let locks = TestLocks::new();
-    let outer = rule("handler", "on_busy = { fallback = \"stale\" }") + &rule("function", WAITS_9);
+    let outer = rule("handler", "busy_fallback = \"stale\"") + &rule("function", WAITS_9);
     let inner = policies(&locks, &rule("function", "wait = \"5s\""));
     let app = routes().route_layer(inner.layer()).route_layer(policies(&locks, &outer).layer());
     assert_eq!(beside(&locks, &app, "/stock/7").await.1, 5, "the inner one counts");

@@ -78,7 +78,7 @@ async fn the_new_version_applies_and_is_logged() {
     let (logs, metrics) = (Logs::collect(), Metrics::collect());
     let world = world(&order("wait = \"0s\""));
     let first = world.policies.version();
-    assert_eq!(world.reload(&order("wait = \"0s\"\non_busy = { status = 409 }")).unwrap(), 2);
+    assert_eq!(world.reload(&order("wait = \"0s\"\nbusy_status = 409")).unwrap(), 2);
 
     let second = world.policies.version();
     assert_eq!((first.number, second.number), (1, 2));
@@ -146,7 +146,7 @@ async fn an_error_keeps_what_was_in_force() {
     for (wrong, reported) in [
         (order("wiat = \"5s\""), "locks.toml:6:1: error: [[policy]] has no field `wiat`"),
         ("version = ".to_owned(), "locks.toml:1:"),
-        (order("on_busy = { fallback = \"unknown\" }"), "`unknown`, which is not registered"),
+        (order("busy_fallback = \"unknown\""), "`unknown`, which is not registered"),
     ] {
         world.reload(&wrong).unwrap_err();
         assert!(logs.text().contains(reported), "{reported}: {}", logs.text());
@@ -248,7 +248,7 @@ async fn requests_keep_what_they_began_with() {
     let app = world.app.clone();
     let patient = tokio::spawn(async move { call(&app, "PUT", "/orders/7").await });
     world.locks.pass(Duration::from_secs(5)).await;
-    world.reload(&order("wait = \"0s\"\non_busy = { status = 409 }")).unwrap();
+    world.reload(&order("wait = \"0s\"\nbusy_status = 409")).unwrap();
 
     call(&world.app, "PUT", "/orders/7").await.assert_problem(409, "lock-busy");
     world.locks.pass(Duration::from_secs(50)).await;

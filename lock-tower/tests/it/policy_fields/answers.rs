@@ -5,7 +5,7 @@ use std::{convert::Infallible, time::Duration};
 use axum::{Router, body::Body, routing::put};
 use futures_util::stream;
 use http::Request;
-use lock_tower::{LockClient, PrincipalLimit, policies::Policies};
+use lock_tower::{LockClient, Outcome, PrincipalLimit, policies::Policies};
 
 use crate::common::{Answer, call, request};
 use crate::policy_fields::policy_service::{KEY, PolicyService, both, file};
@@ -16,124 +16,78 @@ async fn busy(world: &PolicyService) -> Answer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn policy_on_busy() {
-    for file in both(r#"on_busy = { status = 409, detail = "Edited." }"#) {
-        let problem = busy(&PolicyService::new(&file)).await.assert_problem(409, "lock-busy");
+async fn policy_busy_status() {
+    for status in 400..600 {
+        let world = PolicyService::new(&file("", &format!("{KEY}\nbusy_status = {status}")));
+        let problem = busy(&world).await.assert_problem(status, "lock-busy");
+        assert_eq!(problem["status"], status);
+    }
+    for file in both(r#"busy_status = 409"#) {
+        busy(&PolicyService::new(&file)).await.assert_problem(409, "lock-busy");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_busy_detail() {
+    for file in both(r#"busy_detail = "Edited.""#) {
+        let problem = busy(&PolicyService::new(&file)).await.assert_problem(423, "lock-busy");
         assert_eq!(problem["detail"], "Edited.");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn on_busy_status() {
-    for status in [423, 409, 429, 503] {
-        let world =
-            PolicyService::new(&file("", &format!("{KEY}\non_busy = {{ status = {status} }}")));
-        busy(&world).await.assert_problem(status, "lock-busy");
+async fn policy_busy_fallback() {
+    for file in both(r#"busy_fallback = "stale""#) {
+        let answer = busy(&PolicyService::new(&file)).await;
+        assert_eq!((answer.status.as_u16(), &*answer.text), (200, "lock-busy /orders/7"));
     }
 }
 
+/// Each member of an answer is inherited by itself.
 #[tokio::test(start_paused = true)]
-async fn on_busy_detail() {
-    let world =
-        PolicyService::new(&file("", &format!("{KEY}\non_busy = {{ detail = \"Edited.\" }}")));
-    assert_eq!(busy(&world).await.assert_problem(423, "lock-busy")["detail"], "Edited.");
+async fn a_rule_and_the_defaults_have_parts_of_one_answer() {
+    let defaults = "busy_status = 409\nlost_status = 500\nanswers = { lost = { detail = \"A.\" } }";
+    let rule = format!(
+        "{KEY}\nbusy_detail = \"Edited.\"\nlost_status = 501\n\
+         answers = {{ unavailable = {{ detail = \"B.\" }} }}"
+    );
+    let mut world = PolicyService::new(&file(defaults, &rule));
+    assert_eq!(busy(&world).await.assert_problem(409, "lock-busy")["detail"], "Edited.");
+    assert_eq!(lost(&mut world).await.assert_problem(501, "lock-lost")["detail"], "A.");
+    world.locks.store_down();
+    let problem = world.put("/orders/7").await.assert_problem(503, "lock-unavailable");
+    assert_eq!(problem["detail"], "B.");
 }
 
-#[tokio::test(start_paused = true)]
-async fn on_busy_fallback() {
-    let world =
-        PolicyService::new(&file("", &format!("{KEY}\non_busy = {{ fallback = \"stale\" }}")));
-    let answer = busy(&world).await;
-    assert_eq!((answer.status.as_u16(), &*answer.text), (200, "lock-busy /orders/7"));
+/// The words of an answer, in the rule.
+fn words(outcome: &str) -> String {
+    file("", &format!("{KEY}\nanswers = {{ {outcome} = {{ detail = \"Tea.\" }} }}"))
 }
 
-/// The service that answers `outcome` with 418 and its own words.
-fn answering(outcome: &str, key: &str) -> PolicyService {
-    let answers = format!("answers = {{ {outcome} = {{ status = 418, detail = \"Tea.\" }} }}");
-    PolicyService::new(&file("", &format!("key = \"{key}\"\n{answers}")))
+fn assert_status(answer: &Answer, problem: &str) {
+    assert_eq!(answer.assert_problem(418, problem)["status"], 418);
 }
 
-fn assert_tea(answer: &Answer, problem: &str) {
-    let document = answer.assert_problem(418, problem);
+fn assert_words(answer: &Answer, outcome: Outcome) {
+    let document = answer.assert_problem(outcome.status().as_u16(), outcome.as_str());
     // The text begins with the fault that the client has to correct.
     assert!(document["detail"].as_str().unwrap().ends_with("Tea."), "{document}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn policy_answers() {
-    for file in both(r#"answers = { unavailable = { status = 418, detail = "Tea." } }"#) {
+    for file in both(r#"answers = { unavailable = { detail = "Tea." } }"#) {
         let world = PolicyService::new(&file);
         world.locks.store_down();
-        assert_tea(&world.put("/orders/7").await, "lock-unavailable");
+        let problem = world.put("/orders/7").await.assert_problem(503, "lock-unavailable");
+        assert_eq!(problem["detail"], "Tea.");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn answers_overloaded() {
-    let mut request = request("PUT", "/orders/7");
-    request.headers_mut().insert("x-ms", "0".parse().unwrap());
-    let answer = answering("overloaded", "order:{id}").send(request).await;
-    assert_tea(&answer, "lock-overloaded");
-}
-
-#[tokio::test(start_paused = true)]
-async fn answers_unavailable() {
-    let world = answering("unavailable", "order:{id}");
-    world.locks.store_down();
-    assert_tea(&world.put("/orders/7").await, "lock-unavailable");
-}
-
-#[tokio::test(start_paused = true)]
-async fn answers_draining() {
-    let world = answering("draining", "order:{id}");
-    world.locks.client().shutdown(crate::common::NEVER).await.unwrap();
-    assert_tea(&world.put("/orders/7").await, "lock-draining");
 }
 
 async fn lost(world: &mut PolicyService) -> Answer {
     let request = world.at_work().await;
     assert_eq!(world.locks.lose("order:7"), 1);
     request.await.unwrap()
-}
-
-#[tokio::test(start_paused = true)]
-async fn answers_lost() {
-    assert_tea(&lost(&mut answering("lost", "order:{id}")).await, "lock-lost");
-}
-
-#[tokio::test(start_paused = true)]
-async fn answers_key_missing() {
-    let answer = answering("key_missing", "order:{query.q}").put("/orders/7").await;
-    assert_tea(&answer, "lock-key-missing");
-}
-
-#[tokio::test(start_paused = true)]
-async fn answers_key_invalid() {
-    let answer = answering("key_invalid", "order:{id:u64}").put("/orders/seven").await;
-    assert_tea(&answer, "lock-key-invalid");
-}
-
-#[tokio::test(start_paused = true)]
-async fn answers_deadline_invalid() {
-    let mut request = request("PUT", "/orders/7");
-    request.headers_mut().insert("x-ms", "soon".parse().unwrap());
-    let answer = answering("deadline_invalid", "order:{id}").send(request).await;
-    assert_tea(&answer, "lock-deadline-invalid");
-}
-
-#[tokio::test(start_paused = true)]
-async fn answers_body_too_large() {
-    let request = Request::put("/orders/7").body("x".repeat(3_000_000).into()).unwrap();
-    let answer = answering("body_too_large", "order:{id}").send(request).await;
-    assert_tea(&answer, "lock-body-too-large");
-}
-
-#[tokio::test(start_paused = true)]
-async fn answers_body_timeout() {
-    let body = Body::from_stream(stream::pending::<Result<&str, Infallible>>());
-    let request = Request::put("/orders/7").body(body).unwrap();
-    let answer = answering("body_timeout", "order:{id}").send(request).await;
-    assert_tea(&answer, "lock-body-timeout");
 }
 
 /// The answer to a request whose scope holds what the holder of its lock waits for.
@@ -153,6 +107,8 @@ async fn in_a_circle(file: &str) -> Answer {
     answer
 }
 
+const REFUSED: &str = "wait = \"20s\"\nrefuse_deadlock = true";
+
 #[tokio::test(start_paused = true)]
 async fn policy_refuse_deadlock() {
     let wait = "wait = \"20s\"";
@@ -165,35 +121,209 @@ async fn policy_refuse_deadlock() {
     in_a_circle(&waits).await.assert_problem(423, "lock-busy");
 }
 
+async fn overloaded(file: &str) -> Answer {
+    let mut request = request("PUT", "/orders/7");
+    request.headers_mut().insert("x-ms", "0".parse().unwrap());
+    PolicyService::new(file).send(request).await
+}
+
 #[tokio::test(start_paused = true)]
-async fn answers_deadlock() {
-    let answers = r#"answers = { deadlock = { status = 418, detail = "Tea." } }"#;
-    let rule = format!("{KEY}\nwait = \"20s\"\nrefuse_deadlock = true\n{answers}");
-    assert_tea(&in_a_circle(&file("", &rule)).await, "lock-deadlock");
+async fn policy_overloaded_status() {
+    for file in both(r#"overloaded_status = 418"#) {
+        assert_status(&overloaded(&file).await, "lock-overloaded");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_overloaded() {
+    assert_words(&overloaded(&words("overloaded")).await, Outcome::Overloaded);
+}
+
+async fn unavailable(file: &str) -> Answer {
+    let world = PolicyService::new(file);
+    world.locks.store_down();
+    world.put("/orders/7").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_unavailable_status() {
+    for file in both(r#"unavailable_status = 418"#) {
+        assert_status(&unavailable(&file).await, "lock-unavailable");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_unavailable() {
+    assert_words(&unavailable(&words("unavailable")).await, Outcome::Unavailable);
+}
+
+async fn draining(file: &str) -> Answer {
+    let world = PolicyService::new(file);
+    world.locks.client().shutdown(crate::common::NEVER).await.unwrap();
+    world.put("/orders/7").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_draining_status() {
+    for file in both(r#"draining_status = 418"#) {
+        assert_status(&draining(&file).await, "lock-draining");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_draining() {
+    assert_words(&draining(&words("draining")).await, Outcome::Draining);
+}
+
+async fn key_missing(file: &str) -> Answer {
+    let file = file.replace("{id}", "{query.q}");
+    PolicyService::new(&file).put("/orders/7").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_key_missing_status() {
+    for file in both(r#"key_missing_status = 418"#) {
+        assert_status(&key_missing(&file).await, "lock-key-missing");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_key_missing() {
+    assert_words(&key_missing(&words("key_missing")).await, Outcome::KeyMissing);
+}
+
+async fn key_invalid(file: &str) -> Answer {
+    let file = file.replace("{id}", "{id:u64}");
+    PolicyService::new(&file).put("/orders/seven").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_key_invalid_status() {
+    for file in both(r#"key_invalid_status = 418"#) {
+        assert_status(&key_invalid(&file).await, "lock-key-invalid");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_key_invalid() {
+    assert_words(&key_invalid(&words("key_invalid")).await, Outcome::KeyInvalid);
+}
+
+async fn deadline_invalid(file: &str) -> Answer {
+    let mut request = request("PUT", "/orders/7");
+    request.headers_mut().insert("x-ms", "soon".parse().unwrap());
+    PolicyService::new(file).send(request).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_deadline_invalid_status() {
+    for file in both(r#"deadline_invalid_status = 418"#) {
+        assert_status(&deadline_invalid(&file).await, "lock-deadline-invalid");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_deadline_invalid() {
+    assert_words(&deadline_invalid(&words("deadline_invalid")).await, Outcome::DeadlineInvalid);
+}
+
+async fn body_too_large(file: &str) -> Answer {
+    let request = Request::put("/orders/7").body("x".repeat(3_000_000).into()).unwrap();
+    PolicyService::new(file).send(request).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_body_too_large_status() {
+    for file in both(r#"body_too_large_status = 418"#) {
+        assert_status(&body_too_large(&file).await, "lock-body-too-large");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_body_too_large() {
+    assert_words(&body_too_large(&words("body_too_large")).await, Outcome::BodyTooLarge);
+}
+
+async fn body_timeout(file: &str) -> Answer {
+    let body = Body::from_stream(stream::pending::<Result<&str, Infallible>>());
+    let request = Request::put("/orders/7").body(body).unwrap();
+    PolicyService::new(file).send(request).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_body_timeout_status() {
+    for file in both(r#"body_timeout_status = 418"#) {
+        assert_status(&body_timeout(&file).await, "lock-body-timeout");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_body_timeout() {
+    assert_words(&body_timeout(&words("body_timeout")).await, Outcome::BodyTimeout);
+}
+
+async fn over_limit(file: &str) -> Answer {
+    let policies = Policies::builder(LockClient::in_memory())
+        .limit_principals(PrincipalLimit::new(0, |_| Some("jane".to_owned())))
+        .parse("locks.toml", file)
+        .unwrap();
+    let app = Router::new().route("/orders/{id}", put(|| async { "done" }));
+    call(&app.route_layer(policies.layer()), "PUT", "/orders/7").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_over_limit_status() {
+    for file in both(r#"over_limit_status = 418"#) {
+        assert_status(&over_limit(&file).await, "lock-over-limit");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn answers_over_limit() {
-    let file = r#"answers = { over_limit = { status = 418, detail = "Tea." } }"#;
-    let policies = Policies::builder(LockClient::in_memory())
-        .limit_principals(PrincipalLimit::new(0, |_| Some("jane".to_owned())))
-        .parse("locks.toml", &crate::policy_fields::policy_service::file(file, KEY))
-        .unwrap();
-    let app = Router::new().route("/orders/{id}", put(|| async { "done" }));
-    let app = app.route_layer(policies.layer());
-    assert_tea(&call(&app, "PUT", "/orders/7").await, "lock-over-limit");
+    assert_words(&over_limit(&words("over_limit")).await, Outcome::OverLimit);
+}
+
+async fn misconfigured(file: &str) -> Answer {
+    let file = file.replace("{id}", "{ext.tenant}");
+    PolicyService::new(&file).put("/orders/7").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_misconfigured_status() {
+    for file in both(r#"misconfigured_status = 418"#) {
+        assert_status(&misconfigured(&file).await, "lock-misconfigured");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn answers_misconfigured() {
-    let answer = answering("misconfigured", "order:{ext.tenant}").put("/orders/7").await;
-    assert_tea(&answer, "lock-misconfigured");
+    assert_words(&misconfigured(&words("misconfigured")).await, Outcome::Misconfigured);
 }
 
 #[tokio::test(start_paused = true)]
-async fn answer_status() {
-    let rule = format!("{KEY}\nanswers = {{ lost = {{ status = 500 }} }}");
-    lost(&mut PolicyService::new(&file("", &rule))).await.assert_problem(500, "lock-lost");
+async fn policy_lost_status() {
+    for file in both(r#"lost_status = 418"#) {
+        assert_status(&lost(&mut PolicyService::new(&file)).await, "lock-lost");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_lost() {
+    assert_words(&lost(&mut PolicyService::new(&words("lost"))).await, Outcome::Lost);
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_deadlock_status() {
+    for file in both(r#"deadlock_status = 418"#) {
+        let file = file.replace(KEY, &format!("{KEY}\n{REFUSED}"));
+        assert_status(&in_a_circle(&file).await, "lock-deadlock");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_deadlock() {
+    let file = words("deadlock").replace(KEY, &format!("{KEY}\n{REFUSED}"));
+    assert_words(&in_a_circle(&file).await, Outcome::Deadlock);
 }
 
 #[tokio::test(start_paused = true)]

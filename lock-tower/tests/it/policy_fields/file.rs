@@ -35,7 +35,7 @@ async fn file_request() {
 
 #[tokio::test(start_paused = true)]
 async fn file_defaults() {
-    let world = PolicyService::new(&file("on_busy = { status = 409 }", KEY));
+    let world = PolicyService::new(&file("busy_status = 409", KEY));
     let _held = world.locks.hold("order:7").await;
     world.put("/orders/7").await.assert_problem(409, "lock-busy");
     let world = PolicyService::new(&file("", KEY));

@@ -84,7 +84,7 @@ async fn match_attribute() {
     for (attribute, status) in [("orders::update", 409), ("orders::other", 423)] {
         let file = format!(
             "version = 1\n[[policy]]\nname = \"order\"\nmatch = {{ attribute = \"{attribute}\" }}\n\
-             on_busy = {{ status = 409 }}\n"
+             busy_status = 409\n"
         );
         let locks = TestLocks::new();
         let policies = Policies::builder(locks.client()).parse("locks.toml", &file).unwrap();

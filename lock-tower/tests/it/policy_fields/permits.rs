@@ -52,7 +52,7 @@ async fn at_once_with(rule: &str, status: u16, plans: &[&'static str]) -> usize 
 async fn policy_permits() {
     assert_eq!(at_once("permits = 1", 423).await, 1);
     assert_eq!(at_once("permits = 3", 423).await, 3);
-    assert_eq!(at_once("permits = 2\non_busy = { status = 429 }", 429).await, 2);
+    assert_eq!(at_once("permits = 2\nbusy_status = 429", 429).await, 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -48,6 +48,23 @@ async fn policy_wait() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn policy_on_busy() {
+    for file in both(r#"on_busy = "fail""#) {
+        assert_eq!(waits(&PolicyService::new(&file), request("PUT", "/orders/7")).await, 0);
+    }
+    for (defaults, rule, seconds) in [
+        ("", "on_busy = \"wait\"", 1),
+        ("wait = \"5s\"", "on_busy = \"fail\"", 0),
+        ("wait = \"5s\"", "on_busy = \"wait\"", 5),
+        ("on_busy = \"fail\"", "wait = \"3s\"", 3),
+        ("on_busy = \"fail\"", "on_busy = \"wait\"", 1),
+    ] {
+        let world = PolicyService::new(&file(defaults, &format!("{KEY}\n{rule}")));
+        assert_eq!(waits(&world, request("PUT", "/orders/7")).await, seconds, "{defaults} {rule}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn policy_reserve() {
     let wait = "wait = \"1m\"";
     let world = PolicyService::new(&file(wait, KEY));

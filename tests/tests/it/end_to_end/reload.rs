@@ -39,7 +39,7 @@ fn version(number: u64) -> String {
          key = \"other-{number}:{{id}}\"\n\
          [[policy]]\nname = \"counter\"\nmatch = {{ path = \"/counters/{{id}}\" }}\n\
          key = \"counter:{{id:u64}}\"\nwait = \"{wait}s\"\nlease = \"{lease}s\"\n\
-         max_waiters = {}\non_busy = {{ status = {status}, detail = \"Version {number}.\" }}\n",
+         max_waiters = {}\nbusy_status = {status}\nbusy_detail = \"Version {number}.\"\n",
         500 + number,
     )
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use lock_macros::distributed_lock;
 
-use recorder::__private::{Kind, LayerHandle, LockClient, Mode, Response, Spec, StateHandle};
+use recorder::__private::{
+    Kind, LayerHandle, LockClient, Mode, Outcome, Response, Spec, StateHandle,
+};
 
 impl LockClient {
     fn refusing() -> Self {
@@ -131,6 +133,50 @@ async fn permits_arrive() {
     at_most_three((LayerHandle(client.clone()), Path(7))).await;
     let spec = client.only();
     assert_eq!((spec.kind, spec.permits, spec.weight), (Kind::Semaphore, Some(3), Some(2)));
+}
+
+#[distributed_lock(
+    key = "order",
+    on_busy = "fail",
+    busy_status = 409,
+    lost_status = 599,
+    draining_status = 400,
+    overloaded_status = 429,
+    unavailable_status = 0x1f4,
+    deadlock_status = 423,
+    crate = crate::requested::recorder
+)]
+async fn answering(Path(id): Path<u64>) -> u64 {
+    id
+}
+
+#[tokio::test]
+async fn statuses_arrive_and_fail_is_no_wait() {
+    let client = LockClient::default();
+    answering((LayerHandle(client.clone()), Path(7))).await;
+    assert_eq!(client.only().wait, Some(Duration::ZERO));
+    let expected = [
+        (Outcome::Busy, 409),
+        (Outcome::Deadlock, 423),
+        (Outcome::Overloaded, 429),
+        (Outcome::Unavailable, 500),
+        (Outcome::Draining, 400),
+        (Outcome::Lost, 599),
+    ];
+    assert_eq!(*client.statuses.lock().unwrap(), expected);
+}
+
+#[distributed_lock(key = "order", on_busy = "wait", wait = "2s", crate = crate::requested::recorder)]
+async fn waiting(Path(id): Path<u64>) -> u64 {
+    id
+}
+
+#[tokio::test]
+async fn to_wait_is_the_default() {
+    let client = LockClient::default();
+    waiting((LayerHandle(client.clone()), Path(7))).await;
+    assert_eq!(client.only().wait, Some(Duration::from_secs(2)));
+    assert_eq!(*client.statuses.lock().unwrap(), []);
 }
 
 macro_rules! of_kind {

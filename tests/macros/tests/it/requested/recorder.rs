@@ -25,6 +25,16 @@ pub mod __private {
         Semaphore,
     }
 
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub enum Outcome {
+        Busy,
+        Deadlock,
+        Overloaded,
+        Unavailable,
+        Draining,
+        Lost,
+    }
+
     #[derive(Debug, Clone, PartialEq)]
     pub struct Spec {
         pub name: &'static str,
@@ -44,6 +54,7 @@ pub mod __private {
     #[derive(Clone, Default)]
     pub struct LockClient {
         pub requested: Arc<Mutex<Vec<Spec>>>,
+        pub statuses: Arc<Mutex<Vec<(Outcome, u16)>>>,
         pub refuse: bool,
     }
 
@@ -81,13 +92,19 @@ pub mod __private {
         pub asked_in: Option<&'static str>,
     }
 
-    pub async fn run_handler<H, F>(handle: H, spec: Spec, work: F) -> Response
+    pub async fn run_handler<H, F>(
+        handle: H,
+        spec: Spec,
+        statuses: &[(Outcome, u16)],
+        work: F,
+    ) -> Response
     where
         H: Handle,
         F: Future,
         F::Output: std::fmt::Debug,
     {
         handle.client().requested.lock().unwrap().push(spec);
+        handle.client().statuses.lock().unwrap().extend(statuses);
         let asked_in = tracing::Span::current().metadata().map(|span| span.name());
         Response { output: format!("{:?}", work.await), asked_in }
     }
