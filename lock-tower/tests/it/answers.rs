@@ -224,11 +224,11 @@ async fn a_layer_that_cannot_answer_as_it_says_refuses() {
         let named = ["ERROR", "no request can acquire this lock", reported];
         assert!(named.iter().all(|part| line.contains(part)), "{line}");
 
+        let app = |lock| Router::new().route("/{id}", put(async || "done")).route_layer(lock);
         let answer = call(&app(lock.clone()), "PUT", "/7").await;
         answer.assert_problem(500, "lock-misconfigured");
         // Nothing is locked.
-        let off = Router::new().route("/{id}", put(async || "done"));
-        let off = off.route_layer(lock.enforce(Enforce::Off));
+        let off = app(lock.enforce(Enforce::Off));
         assert_eq!(call(&off, "PUT", "/7").await.text, "done");
     }
 }
