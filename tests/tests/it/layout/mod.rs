@@ -1,5 +1,5 @@
-//! Allowed dependencies: which crates a crate links, which folders a folder imports, and which folder
-//! names a store's library.
+//! Allowed dependencies: which crates a crate links and how many, which folders a folder imports, and
+//! which folder names a store's library.
 
 mod budget;
 mod crates;
@@ -7,3 +7,4 @@ mod folders;
 mod imports;
 mod libraries;
 mod root_names;
+mod weight;
