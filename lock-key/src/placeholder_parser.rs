@@ -52,7 +52,7 @@ fn option(placeholder: &mut Placeholder, word: &str) -> Result<(), TemplateFault
         Some(("default", _)) if placeholder.default.is_some() => {
             Err(TemplateFault::OptionTwice("default"))
         }
-        Some(("default", value)) if can_stand(placeholder.ty, value) => {
+        Some(("default", value)) if is_valid_default(placeholder.ty, value) => {
             placeholder.default = Some(value.to_owned());
             Ok(())
         }
@@ -61,7 +61,7 @@ fn option(placeholder: &mut Placeholder, word: &str) -> Result<(), TemplateFault
     }
 }
 
-fn can_stand(ty: PlaceholderType, value: &str) -> bool {
+fn is_valid_default(ty: PlaceholderType, value: &str) -> bool {
     (1..=MAX_VALUE_BYTES).contains(&value.len())
         && !value.contains(char::is_control)
         && normalize(ty, value).is_some()

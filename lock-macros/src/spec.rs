@@ -85,10 +85,10 @@ fn key_value(value: &KeyValue, writer: &Ident, names: &Names) -> TokenStream {
             quote_spanned! {span=> #key_part::key_part(&#argument #(.#fields)*) }
         }
     };
-    let hole_type = names.path("PlaceholderType");
+    let placeholder_type = names.path("PlaceholderType");
     // The name of a type's variant is its `Debug` text.
     let variant = names.local(&format!("{:?}", value.ty));
-    quote_spanned! {span=> #writer.value(#placeholder, #hole_type::#variant, &#text)?; }
+    quote_spanned! {span=> #writer.value(#placeholder, #placeholder_type::#variant, &#text)?; }
 }
 
 fn optional_duration(duration: Option<OptionDuration>) -> TokenStream {

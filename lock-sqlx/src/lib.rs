@@ -96,4 +96,4 @@ pub use claimed_row::ClaimedRow;
 pub use database::FencedDatabase;
 pub use error::TransactionError;
 pub use lock_tower::{FencedTable, fence::InvalidName};
-pub use transaction::{COMMIT_MARGIN, FencedTransaction, Holder, claim};
+pub use transaction::{COMMIT_MARGIN, FencedTransaction, HeldLock, claim};

@@ -10,9 +10,9 @@ use crate::{ClaimedRow, FencedDatabase, TransactionError};
 /// For how much longer the lock must be good when the commit is sent, on this process' clock.
 pub const COMMIT_MARGIN: Duration = Duration::from_secs(1);
 
-/// The holder of the lock: a guard, a view of one, or in a handler `Locked`. Other crates cannot
+/// A lock that is held: a guard, a view of one, or in a handler `Locked`. Other crates cannot
 /// implement it.
-pub trait Holder: sealed::Sealed {
+pub trait HeldLock: sealed::Sealed {
     /// The lock, or why its token claims nothing.
     #[doc(hidden)]
     fn lock(&self) -> Result<LockView, &'static str>;
@@ -27,19 +27,19 @@ mod sealed {
     impl Sealed for Locked {}
 }
 
-impl Holder for LockGuard {
+impl HeldLock for LockGuard {
     fn lock(&self) -> Result<LockView, &'static str> {
         Ok(self.view())
     }
 }
 
-impl Holder for LockView {
+impl HeldLock for LockView {
     fn lock(&self) -> Result<LockView, &'static str> {
         Ok(self.clone())
     }
 }
 
-impl Holder for Locked {
+impl HeldLock for Locked {
     fn lock(&self) -> Result<LockView, &'static str> {
         if self.unlocked().is_some() {
             return Err("without its lock: the policy lets the request run without it");
@@ -51,7 +51,7 @@ impl Holder for Locked {
 }
 
 /// Transactions under a lock: see the [crate](crate).
-pub trait FencedTransaction: Holder {
+pub trait FencedTransaction: HeldLock {
     /// Runs `work` in a transaction that has claimed the row with this `id`, and commits it if the
     /// work succeeds and the lock is still good for [`COMMIT_MARGIN`].
     ///
@@ -124,7 +124,7 @@ pub trait FencedTransaction: Holder {
     }
 }
 
-impl<L: Holder + ?Sized> FencedTransaction for L {}
+impl<L: HeldLock + ?Sized> FencedTransaction for L {}
 
 /// Begins a transaction whose first statement claims the row.
 async fn begin<DB, I, E>(

@@ -8,7 +8,7 @@ use zookeeper_client::{Error, OneshotWatcher};
 use super::{
     cleanup::AbandonOnDrop,
     contenders::{Contender, ContenderState},
-    line::{Standing, is_in_the_way, snapshot},
+    line::{Position, is_in_the_way, position_of},
     names::Role,
     semaphore::permits_in_use,
     session::{Session, retry},
@@ -17,10 +17,10 @@ use super::{
     tokens::token_of,
 };
 
-/// The position of a contender after a try.
-pub(super) enum Stands {
+/// How a try ended.
+pub(super) enum TryOutcome {
     Holds,
-    Behind(Acquired),
+    Refused(Acquired),
 }
 
 pub(super) const BUSY: Acquired = Acquired::Busy { remaining: None, in_line: true };
@@ -77,14 +77,14 @@ impl ZooKeeperStore {
             }
         }
         let data = self.data_of(&holder);
-        let stands = match command.kind {
+        let tried = match command.kind {
             Kind::Semaphore => {
                 self.take_permit(command, &contender, &mut state, session, &data).await
             }
-            _ => self.stand_in_line(&contender, &mut state, session, &data).await,
+            _ => self.join_line(&contender, &mut state, session, &data).await,
         };
-        let in_the_way = match stands.map_err(unavailable)? {
-            Stands::Holds => {
+        let in_the_way = match tried.map_err(unavailable)? {
+            TryOutcome::Holds => {
                 // The leader may be about to end the session, counted from before a pause of this
                 // process. Without the confirmation the next contender could get the lock while
                 // this holder relies on it.
@@ -96,7 +96,7 @@ impl ZooKeeperStore {
                 let token = state.znode.czxid().map(token_of);
                 return Ok(Acquired::Granted(token.filter(|_| command.kind != Kind::Semaphore)));
             }
-            Stands::Behind(answer) => answer,
+            TryOutcome::Refused(answer) => answer,
         };
         if command.place.is_some() && in_the_way == BUSY {
             return Ok(in_the_way);
@@ -164,30 +164,30 @@ impl ZooKeeperStore {
         Ok(refused.then_some(Acquired::Busy { remaining: None, in_line: false }))
     }
 
-    async fn stand_in_line(
+    async fn join_line(
         &self,
         contender: &Arc<Contender>,
         state: &mut ContenderState,
         session: &Arc<Session>,
         data: &str,
-    ) -> Result<Stands, Error> {
+    ) -> Result<TryOutcome, Error> {
         loop {
             let children = state.znode.create(session, data).await?;
             if has_strangers(session, &contender.path, &children).await? {
-                return Ok(Stands::Behind(Acquired::WrongKind));
+                return Ok(TryOutcome::Refused(Acquired::WrongKind));
             }
             let own = state.znode.name().unwrap_or_default();
-            match snapshot(&children, own) {
-                Standing::Holds => return Ok(Stands::Holds),
-                Standing::OtherRecipe => return Ok(Stands::Behind(Acquired::WrongKind)),
+            match position_of(&children, own) {
+                Position::Holds => return Ok(TryOutcome::Holds),
+                Position::OtherRecipe => return Ok(TryOutcome::Refused(Acquired::WrongKind)),
                 // An operator has deleted its znode: it lines up again, behind all others.
-                Standing::Gone => state.znode.vanished(),
-                Standing::Behind(name) => {
+                Position::Gone => state.znode.vanished(),
+                Position::Behind(name) => {
                     let path = format!("{}/{name}", contender.path);
                     // If the znode ahead has gone since the list was read, no watch on it would
                     // ever fire. The list is read again then.
                     if self.watch(contender, state, session, path).await? {
-                        return Ok(Stands::Behind(BUSY));
+                        return Ok(TryOutcome::Refused(BUSY));
                     }
                 }
             }

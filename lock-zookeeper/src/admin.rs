@@ -12,7 +12,7 @@ use zookeeper_client::{Error, MultiReadResult};
 use super::{
     described::{Described, snapshot},
     line::divide,
-    names::{Contender, PERMITS, Role, TURNS},
+    names::{ContenderName, PERMITS, Role, TURNS},
     requests::REVOKE,
     session::{Session, retry},
     store::{ZooKeeperStore, unavailable},
@@ -38,7 +38,7 @@ enum Found {
 impl ZooKeeperStore {
     async fn find(&self, session: &Session, path: &str) -> Result<Found, Error> {
         let children = session.children_now(path).await?;
-        if children.iter().any(|child| Contender::parse(child).is_some()) {
+        if children.iter().any(|child| ContenderName::parse(child).is_some()) {
             return Ok(Found::Line(children));
         }
         if !children.iter().any(|child| child == PERMITS) {
@@ -54,7 +54,7 @@ impl ZooKeeperStore {
         &self,
         session: &Session,
         folder: &str,
-        names: &[Contender<'_>],
+        names: &[ContenderName<'_>],
     ) -> Result<Vec<(Role, Described)>, Error> {
         if names.is_empty() {
             return Ok(Vec::new());
@@ -200,13 +200,14 @@ impl ZooKeeperStore {
                 Err(Error::NoNode | Error::NoAuth) => continue,
                 Err(why) => return Err(why),
             };
-            let is_lock =
-                children.iter().any(|child| Contender::parse(child).is_some() || child == PERMITS);
+            let is_lock = children
+                .iter()
+                .any(|child| ContenderName::parse(child).is_some() || child == PERMITS);
             if is_lock && folder.starts_with(&wanted) {
                 keys.extend(self.root.key_of(&folder));
             }
             let below = children.into_iter().filter(|child| {
-                Contender::parse(child).is_none() && !matches!(child.as_str(), PERMITS | TURNS)
+                ContenderName::parse(child).is_none() && !matches!(child.as_str(), PERMITS | TURNS)
             });
             let below = below.map(|child| format!("{folder}/{child}"));
             folders.extend(

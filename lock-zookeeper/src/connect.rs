@@ -6,7 +6,9 @@ use lock_store::{ConnectError, InvalidOptions, connect::OnReconnect, runtime::Le
 use tokio::time::Instant;
 use zookeeper_client::{Client, Error};
 
-use super::{ConnectPlan, belief::session_timeout_for, path::Root, session::Session, url::Url};
+use super::{
+    ConnectPlan, belief::session_timeout_for, path::Root, session::Session, url::ZooKeeperUrl,
+};
 
 /// Shorter than any session of use, and long enough to connect in.
 const SHORTEST: Duration = Duration::from_millis(300);
@@ -14,8 +16,8 @@ const SHORTEST: Duration = Duration::from_millis(300);
 const DIAL_AGAIN: Duration = Duration::from_millis(50);
 
 /// How a client connects, at first and whenever its session has ended.
-pub(crate) struct Connector {
-    url: Url,
+pub(crate) struct SessionConnector {
+    url: ZooKeeperUrl,
     pub(crate) root: Root,
     /// The timeout that is requested of the ensemble.
     session_timeout: Duration,
@@ -28,15 +30,15 @@ pub(crate) struct Connector {
 }
 
 /// Never shows the credentials.
-impl fmt::Debug for Connector {
+impl fmt::Debug for SessionConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connector").field("address", &self.address()).finish_non_exhaustive()
+        f.debug_struct("SessionConnector").field("address", &self.address()).finish_non_exhaustive()
     }
 }
 
-impl Connector {
+impl SessionConnector {
     pub(crate) fn new(plan: &ConnectPlan<'_>) -> Result<Self, ConnectError> {
-        let url = Url::parse(plan.url)?;
+        let url = ZooKeeperUrl::parse(plan.url)?;
         if url.encrypted && !cfg!(feature = "tls") {
             return Err(ConnectError::MissingFeature { feature: "zookeeper-tls" });
         }

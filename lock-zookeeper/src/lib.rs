@@ -40,17 +40,17 @@ use lock_store::{
 use tokio_util::sync::CancellationToken;
 
 use belief::command_timeout;
-use connect::Connector;
+use connect::SessionConnector;
 use contenders::Contenders;
 use session::Session;
 use sessions::Sessions;
 pub use store::ZooKeeperStore;
-use url::Url;
+use url::ZooKeeperUrl;
 
 /// Returns whether a URL is one of ZooKeeper.
 #[must_use]
 pub fn is_url(url: &str) -> bool {
-    Url::is_one(url)
+    ZooKeeperUrl::is_one(url)
 }
 
 /// Where to connect, and how.
@@ -82,7 +82,7 @@ pub async fn connect(
     plan: &ConnectPlan<'_>,
     tasks: &Arc<Tasks>,
 ) -> Result<ZooKeeperStore, ConnectError> {
-    let mut connector = Connector::new(plan)?;
+    let mut connector = SessionConnector::new(plan)?;
     let first = connector.connect_first().await?;
     connector.require(first.client.session_timeout());
     Ok(start(connector, Some(first), plan, tasks))
@@ -97,13 +97,13 @@ pub fn connect_lazy(
     plan: &ConnectPlan<'_>,
     tasks: &Arc<Tasks>,
 ) -> Result<ZooKeeperStore, ConnectError> {
-    let mut connector = Connector::new(plan)?;
+    let mut connector = SessionConnector::new(plan)?;
     connector.require(connector.session_timeout());
     Ok(start(connector, None, plan, tasks))
 }
 
 fn start(
-    connector: Connector,
+    connector: SessionConnector,
     first: Option<Session>,
     plan: &ConnectPlan<'_>,
     tasks: &Arc<Tasks>,

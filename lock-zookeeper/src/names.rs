@@ -76,7 +76,7 @@ impl Role {
 
 /// A child of a lock's path that takes part in the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Contender<'a> {
+pub(crate) struct ContenderName<'a> {
     pub(crate) name: &'a str,
     pub(crate) role: Role,
     /// Compared as text, as Curator does: after 2,147,483,647 the numbers are negative, and a `-`
@@ -84,7 +84,7 @@ pub(crate) struct Contender<'a> {
     pub(crate) sequence: &'a str,
 }
 
-impl<'a> Contender<'a> {
+impl<'a> ContenderName<'a> {
     pub(crate) fn parse(name: &'a str) -> Option<Self> {
         let found = LABELS.into_iter().find_map(|(role, label)| {
             let at = name.rfind(label)?;
@@ -103,12 +103,12 @@ impl<'a> Contender<'a> {
 pub(crate) fn may_be_a_stranger(child: &str) -> bool {
     let sequence = child.len().checked_sub(10).and_then(|at| child.get(at..));
     sequence.is_some_and(|sequence| sequence.bytes().all(|byte| byte.is_ascii_digit()))
-        && Contender::parse(child).is_none()
+        && ContenderName::parse(child).is_none()
 }
 
 /// The contenders among the children of a path, in the order of their arrival.
-pub(crate) fn in_order(children: &[String]) -> Vec<Contender<'_>> {
-    let mut all: Vec<_> = children.iter().filter_map(|name| Contender::parse(name)).collect();
+pub(crate) fn in_order(children: &[String]) -> Vec<ContenderName<'_>> {
+    let mut all: Vec<_> = children.iter().filter_map(|name| ContenderName::parse(name)).collect();
     all.sort_by(|one, other| one.sequence.cmp(other.sequence));
     all
 }
@@ -119,12 +119,12 @@ mod tests {
 
     #[test]
     fn names_of_curator_are_understood_and_others_are_not() {
-        let parsed = |name| Contender::parse(name).map(|one| (one.role, one.sequence));
+        let parsed = |name| ContenderName::parse(name).map(|one| (one.role, one.sequence));
         let uuid = "_c_2f1c9f0e-6f7b-4b3e-9d5e-0e5a0f2d7f11-";
         for (role, label) in LABELS {
             let name = format!("{uuid}{label}0000000012");
             assert_eq!(
-                Contender::parse(&name).map(|one| (one.role, one.sequence)),
+                ContenderName::parse(&name).map(|one| (one.role, one.sequence)),
                 Some((role, "0000000012"))
             );
             assert!(!may_be_a_stranger(&name));

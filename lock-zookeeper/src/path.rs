@@ -2,7 +2,7 @@
 
 use lock_store::{LockKey, Unsupported};
 
-use super::names::Contender;
+use super::names::ContenderName;
 
 /// Where the locks of a client are, below the chroot of its URL.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ fn check(path: &str, what: &str) -> Result<(), Unsupported> {
         return refuse("no part of a path is . or ..");
     }
     // Below a key that is a lock itself, its folder would count as a contender that never leaves.
-    if path.split('/').any(|part| Contender::parse(part).is_some()) {
+    if path.split('/').any(|part| ContenderName::parse(part).is_some()) {
         return refuse(
             "no part of it may end as a contender's znode does, such as lock-0000000001 or \
              __lock__0000000001",

@@ -7,10 +7,10 @@ use lock_store::{AcquireCommand, Acquired, LockKey, StoreError};
 use zookeeper_client::Error;
 
 use super::{
-    acquire::{BUSY, Stands},
+    acquire::{BUSY, TryOutcome},
     contenders::{Contender, ContenderState},
-    line::{Standing, snapshot},
-    names::{Contender as Name, KAZOO_TURNS, PERMITS, Role, TURNS},
+    line::{Position, position_of},
+    names::{ContenderName, KAZOO_TURNS, PERMITS, Role, TURNS},
     session::{Session, retry},
     store::{ZooKeeperStore, unavailable},
     strangers::has_strangers,
@@ -35,21 +35,23 @@ impl ZooKeeperStore {
         state: &mut ContenderState,
         session: &Arc<Session>,
         data: &str,
-    ) -> Result<Stands, Error> {
+    ) -> Result<TryOutcome, Error> {
         let permits = usize::try_from(command.permits).unwrap_or(usize::MAX);
         let folder = &contender.path;
         if holds_another_recipe(session, folder).await? {
-            return Ok(Stands::Behind(Acquired::WrongKind));
+            return Ok(TryOutcome::Refused(Acquired::WrongKind));
         }
         let leases = format!("{folder}/{PERMITS}");
         loop {
-            let Some(queue) = &mut state.queue else { return Ok(Stands::Behind(Acquired::Lost)) };
+            let Some(queue) = &mut state.queue else {
+                return Ok(TryOutcome::Refused(Acquired::Lost));
+            };
             let turns = queue.create(session, data).await?;
-            match snapshot(&turns, queue.name().unwrap_or_default()) {
-                Standing::Holds => break,
-                Standing::OtherRecipe => return Ok(Stands::Behind(Acquired::WrongKind)),
-                Standing::Gone => queue.vanished(),
-                Standing::Behind(name) => {
+            match position_of(&turns, queue.name().unwrap_or_default()) {
+                Position::Holds => break,
+                Position::OtherRecipe => return Ok(TryOutcome::Refused(Acquired::WrongKind)),
+                Position::Gone => queue.vanished(),
+                Position::Behind(name) => {
                     let path = format!("{folder}/{TURNS}/{name}");
                     if !self.watch(contender, state, session, path).await? {
                         continue;
@@ -58,11 +60,11 @@ impl ZooKeeperStore {
                     let is_about_to =
                         command.place.is_none() && permits_in_use(session, folder).await? < permits;
                     if !is_about_to {
-                        return Ok(Stands::Behind(BUSY));
+                        return Ok(TryOutcome::Refused(BUSY));
                     }
                     let taken = tokio::time::timeout(self.turn(), state.watched()).await;
                     if taken.is_err() {
-                        return Ok(Stands::Behind(BUSY));
+                        return Ok(TryOutcome::Refused(BUSY));
                     }
                 }
             }
@@ -72,7 +74,7 @@ impl ZooKeeperStore {
         if !state.znode.may_exist()
             && self.watch_permits(contender, state, session, &leases).await? >= permits
         {
-            return Ok(Stands::Behind(BUSY));
+            return Ok(TryOutcome::Refused(BUSY));
         }
         state.znode.create(session, data).await?;
         // The permit is the holder's now. Its place in line is deleted at once: until then no other
@@ -80,7 +82,7 @@ impl ZooKeeperStore {
         if let Some(queue) = &mut state.queue {
             queue.delete(session).await?;
         }
-        Ok(Stands::Holds)
+        Ok(TryOutcome::Holds)
     }
 
     /// Returns how many permits are free, for a semaphore of this size; negative if too many are in
@@ -125,7 +127,7 @@ pub(super) async fn permits_in_use(session: &Session, folder: &str) -> Result<us
 
 fn count(children: &[String]) -> usize {
     let is_permit =
-        |child: &&String| Name::parse(child).is_some_and(|one| one.role == Role::Permit);
+        |child: &&String| ContenderName::parse(child).is_some_and(|one| one.role == Role::Permit);
     children.iter().filter(is_permit).count()
 }
 
@@ -136,6 +138,6 @@ async fn holds_another_recipe(session: &Session, folder: &str) -> Result<bool, E
         Err(Error::NoNode) => return Ok(false),
         Err(why) => return Err(why),
     };
-    let is_another = |child: &String| Name::parse(child).is_some() || child == KAZOO_TURNS;
+    let is_another = |child: &String| ContenderName::parse(child).is_some() || child == KAZOO_TURNS;
     Ok(children.iter().any(is_another) || has_strangers(session, folder, &children).await?)
 }

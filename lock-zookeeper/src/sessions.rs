@@ -10,7 +10,7 @@ use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::SessionState;
 
-use super::{connect::Connector, session::Session};
+use super::{connect::SessionConnector, session::Session};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -18,7 +18,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The current session, and since when there is no connection.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    connector: Connector,
+    connector: SessionConnector,
     current: watch::Sender<Current>,
     closed: CancellationToken,
 }
@@ -38,7 +38,7 @@ impl Current {
 
 impl Sessions {
     /// With the first session, if there is one yet.
-    pub(crate) fn new(connector: Connector, first: Option<Session>) -> Self {
+    pub(crate) fn new(connector: SessionConnector, first: Option<Session>) -> Self {
         let silent = first.is_none().then(|| (Instant::now(), "not connected yet".to_owned()));
         let current = Current { session: first.map(Arc::new), silent };
         Self { connector, current: watch::Sender::new(current), closed: CancellationToken::new() }

@@ -20,10 +20,10 @@ use super::session::is_lost;
 /// The answers to small reads of one session.
 pub(crate) struct Touches {
     timeout: Duration,
-    answers: Mutex<VecDeque<Answer>>,
+    answers: Mutex<VecDeque<Touch>>,
 }
 
-struct Answer {
+struct Touch {
     sent: LeaseInstant,
     received: LeaseInstant,
 }
@@ -33,7 +33,7 @@ impl Touches {
     pub(crate) fn new(timeout: Duration, began: LeaseInstant) -> Self {
         // The leader has begun the session itself, so it needs no report of a follower: this answer
         // counts as reported from the start.
-        let begun = Answer { sent: began, received: began.before(timeout) };
+        let begun = Touch { sent: began, received: began.before(timeout) };
         Self { timeout, answers: Mutex::new(VecDeque::from([begun])) }
     }
 
@@ -49,7 +49,7 @@ impl Touches {
 
     fn are_known_at(&self, now: LeaseInstant) -> bool {
         let mut answers = self.answers.lock();
-        let reported = |answer: &Answer| answer.received.after(self.timeout / 4) <= now;
+        let reported = |answer: &Touch| answer.received.after(self.timeout / 4) <= now;
         // The newest answer that was certainly reported stays in front. Those behind it are kept
         // until they are reported.
         while answers.get(1).is_some_and(reported) {
@@ -63,7 +63,7 @@ impl Touches {
     }
 
     fn answered(&self, sent: LeaseInstant, received: LeaseInstant) {
-        self.answers.lock().push_back(Answer { sent, received });
+        self.answers.lock().push_back(Touch { sent, received });
     }
 
     /// Reads for as long as the session lasts.

@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 const PORT: u16 = 2181;
 
 /// A parsed URL.
-pub(crate) struct Url {
+pub(crate) struct ZooKeeperUrl {
     pub(crate) encrypted: bool,
     /// Host and port of each server.
     pub(crate) servers: Vec<String>,
@@ -16,7 +16,7 @@ pub(crate) struct Url {
     pub(crate) credentials: Option<String>,
 }
 
-impl Url {
+impl ZooKeeperUrl {
     /// Whether a URL is one of ZooKeeper, well-formed or not.
     pub(crate) fn is_one(url: &str) -> bool {
         url.starts_with("zookeeper:") || url.starts_with("zookeepers:")
@@ -99,12 +99,13 @@ mod tests {
 
     #[test]
     fn hosts_chroot_and_credentials() {
-        let url = Url::parse("zookeeper://u:p%40w@a,b:2182,[::1]:3/app/locks/").expect("a URL");
+        let url =
+            ZooKeeperUrl::parse("zookeeper://u:p%40w@a,b:2182,[::1]:3/app/locks/").expect("a URL");
         assert_eq!(url.servers, ["a:2181", "b:2182", "[::1]:3"]);
         assert_eq!(url.connect_string(), "a:2181,b:2182,[::1]:3/app/locks");
         assert_eq!(url.credentials.as_deref(), Some("u:p@w"));
         assert!(!url.encrypted);
-        let url = Url::parse("zookeepers://[::1]").expect("a URL");
+        let url = ZooKeeperUrl::parse("zookeepers://[::1]").expect("a URL");
         assert_eq!((url.connect_string().as_str(), url.encrypted), ("[::1]:2181", true));
         assert!(url.credentials.is_none());
     }
@@ -124,7 +125,7 @@ mod tests {
             "zookeeper://12@a",
             "zookeeper:a",
         ] {
-            let Err(refused) = Url::parse(url) else { panic!("{url}") };
+            let Err(refused) = ZooKeeperUrl::parse(url) else { panic!("{url}") };
             let refused = refused.to_string();
             assert!(!refused.contains("34") && !refused.contains("12@"), "{refused}");
         }

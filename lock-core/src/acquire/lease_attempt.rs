@@ -114,11 +114,11 @@ impl Lease {
         *state.remote.of_mut(request.mode) = 0;
         state.waited = true;
         if let Some(answer) = own {
-            let stands = matches!(
+            let in_line = matches!(
                 answer,
                 Acquired::Busy { in_line: true, .. } | Acquired::Yield { in_line: true, .. }
             );
-            state.in_line = stands.then_some(request.mode);
+            state.in_line = in_line.then_some(request.mode);
             if let Some(permit) = &mut state.permit {
                 permit.refused();
             }

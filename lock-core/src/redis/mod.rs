@@ -20,7 +20,7 @@ use lock_store::{ClientId, runtime::Tasks};
 use redis::RedisConnectionInfo;
 
 use cluster::Cluster;
-use connect::{ConnectError, Connector, Deployment, RedisOptions, Server, Url};
+use connect::{ConnectError, Connector, Deployment, RedisOptions, RedisUrl, Server};
 use connection::{ClientName, Connection, FirstConnection, ManagedConnection, check_server};
 use discovery::{Discovery, Fixed, Sentinels};
 use dispatcher::{Dispatcher, Topology};
@@ -68,7 +68,7 @@ pub(crate) fn connect_lazy(
 
 /// The servers to connect to, and how.
 struct RedisPlan {
-    url: Url,
+    url: RedisUrl,
     options: RedisOptions,
     name: Arc<ClientName>,
     wire: Arc<dyn Wire>,
@@ -81,7 +81,7 @@ struct RedisPlan {
 impl RedisPlan {
     fn new(url: &str, options: RedisOptions, client: &ClientId) -> Result<Self, ConnectError> {
         let name = Arc::new(ClientName::new(&options, client));
-        let url = Url::parse(url)?;
+        let url = RedisUrl::parse(url)?;
         let tls = url.encrypted.then(|| Connector::new(&options.tls)).transpose()?;
         let first = url.endpoints[0].clone();
         let prefix = options.common.prefix.clone();

@@ -10,7 +10,7 @@ use redis::{Parser, PushInfo, Value, parse_redis_value};
 use crate::{
     redis::{
         cluster,
-        connect::{Endpoint, RedisOptions, Server, Url},
+        connect::{Endpoint, RedisOptions, RedisUrl, Server},
         connection::{ConnectionId, MissingRights, client_name},
         discovery::Fixed,
         protocol::{Reply, ReplyReader, Wire, decode, slot_of},
@@ -134,7 +134,7 @@ pub fn slots(prefix: &str, key: &LockKey) -> BTreeSet<u16> {
 /// Returns every printed form of a URL, whether it is usable or not.
 #[must_use]
 pub fn shown(url: &str) -> String {
-    match Url::parse(url) {
+    match RedisUrl::parse(url) {
         Ok(url) => {
             let places: Vec<String> = url.endpoints.iter().map(Endpoint::to_string).collect();
             places.join(", ")

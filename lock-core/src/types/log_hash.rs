@@ -1,9 +1,8 @@
 //! Hashes of keys for logs: they show which requests lock the same key, but not which key it is.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use hmac::{Hmac, Mac};
-use sha2::Sha256;
+use hmac_sha256::HMAC;
 
 use super::TicketKey;
 
@@ -12,7 +11,7 @@ const DOMAIN: &[u8] = b"lock-tower hash in a log 1\0";
 
 /// A keyed hash. Clients with the same `ticket_key` have the same one; all clients of a process
 /// without a usable `ticket_key` share one that is random.
-pub(crate) struct LogHash(Hmac<Sha256>);
+pub(crate) struct LogHash(Arc<[u8]>);
 
 impl LogHash {
     pub(crate) fn of(ticket_key: Option<&TicketKey>) -> Self {
@@ -22,17 +21,15 @@ impl LogHash {
             getrandom::fill(&mut bytes).expect("BUG: the operating system has no random numbers");
             bytes
         };
-        let key = match ticket_key {
-            Some(key) if key.check().is_ok() => key.bytes(),
-            _ => RANDOM.get_or_init(random),
-        };
-        let mac = Hmac::new_from_slice(key).expect("BUG: HMAC takes keys of any length");
-        Self(Mac::chain_update(mac, DOMAIN))
+        Self(match ticket_key {
+            Some(key) if key.check().is_ok() => key.bytes().into(),
+            _ => RANDOM.get_or_init(random).as_slice().into(),
+        })
     }
 
     /// Returns the first 64 bits of the hash, in hexadecimal digits.
     pub(crate) fn hex(&self, text: &str) -> String {
-        let hash = self.0.clone().chain_update(text).finalize().into_bytes();
+        let hash = HMAC::mac([DOMAIN, text.as_bytes()].concat(), &self.0);
         hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 }

@@ -2,11 +2,11 @@
 
 use std::{string::FromUtf8Error, sync::Arc};
 
-use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
 use crate::{
     diagnostics::{Diagnostic, PolicyErrors, Severity, SourceFile, closest, in_order},
+    key::sha256,
     read::{Environment, Fields, Read, Reader},
     rule::{
         CheckedFile, RequestBudget, build, common_keys, inherited_read, keys, not_enforced, routes,
@@ -59,7 +59,7 @@ pub(crate) fn parse(
     if let Some(errors) = PolicyErrors::of(&source, errors) {
         return Err(errors);
     }
-    let digest = format!("{:x}", Sha256::digest(environment.replace_in(text)));
+    let digest = sha256(&environment.replace_in(text));
     Ok(CheckedFile {
         name: Arc::clone(&source.name),
         version: digest[..12].to_owned(),

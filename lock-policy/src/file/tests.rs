@@ -88,7 +88,7 @@ weight = 2
 "#;
 
 #[test]
-fn every_field_arrives_in_its_rule() {
+fn fields_arrive_in_their_rule() {
     let file = file(ALL);
     let [all, little, exports] = file.rules() else { panic!("{file:?}") };
     assert_eq!(exports.kind, Some(Kind::Semaphore));
@@ -111,8 +111,6 @@ fn every_field_arrives_in_its_rule() {
             max_hold: Some(Duration::from_secs(120)),
             hold_at_least: Some(Duration::from_secs(1)),
             refuse_deadlock: Some(true),
-            permits: None,
-            weight: None,
             max_waiters: Some(0),
             max_local_handoffs: Some(3),
             max_shared_readers: Some(4),
@@ -131,6 +129,7 @@ fn every_field_arrives_in_its_rule() {
                 draining("Go."),
             ]
             .into(),
+            ..LockSettings::default()
         }
     );
     assert_eq!((all.kind, all.mode), (Some(Kind::ReadWrite), Some(LockMode::Read)));

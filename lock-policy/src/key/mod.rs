@@ -1,8 +1,10 @@
 //! Computes the keys of a request.
 
+mod cookie_header;
 mod key_values;
 mod rejection;
 mod request_values;
+mod sha256;
 mod source;
 mod template_error;
 mod templates;
@@ -15,6 +17,8 @@ use crate::settings::LockName;
 pub use key_values::KeyValues;
 pub use rejection::KeyRejection;
 pub use request_values::RequestValues;
+#[cfg(feature = "file")]
+pub(crate) use sha256::sha256;
 #[cfg(feature = "file")]
 pub(crate) use source::SOURCES;
 pub use source::Source;

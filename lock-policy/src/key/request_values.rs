@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use cookie::Cookie;
 use http::{HeaderValue, header::COOKIE, request::Parts};
 
-use super::{key_values::KeyValues, rejection::KeyRejection, source::Source};
+use super::{cookie_header, key_values::KeyValues, rejection::KeyRejection, source::Source};
 
 /// The parts of a request that templates may use.
 #[derive(Debug)]
@@ -51,23 +50,20 @@ impl<'r> RequestValues<'r> {
         }
     }
 
-    /// Reads cookies as handlers do, by tower-cookies or `axum_extra`: name and value are
-    /// percent-decoded, and a cookie that does not decode is not there. Otherwise a client could
-    /// spell one cookie in two ways, and have two locks.
+    /// Reads cookies as handlers do. Otherwise a client could spell one cookie in two ways, and
+    /// have two locks.
     fn cookie(
         &self,
         source: &Source<'_>,
         name: &str,
     ) -> Result<Option<Cow<'r, str>>, KeyRejection> {
         let mut found = Vec::new();
-        for header in &self.parts.headers.get_all(COOKIE) {
+        for header in self.parts.headers.get_all(COOKIE).iter() {
             // A cookie header that is not text as a whole may still contain this cookie, but it
             // cannot be parsed safely, so it is refused.
             let header = str::from_utf8(header.as_bytes());
             let header = header.map_err(|_| unreadable("cookie", name))?;
-            let cookies = Cookie::split_parse_encoded(header).filter_map(Result::ok);
-            let named = cookies.filter(|cookie| cookie.name() == name);
-            found.extend(named.map(|cookie| Ok(Cow::Owned(cookie.value().to_owned()))));
+            found.extend(cookie_header::values(header, name).map(Ok));
         }
         at_most_one(source, found.into_iter())
     }

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 
 use lock_core::LockKey;
 use lock_key::{Placeholder, Segment, Template};
-use sha2::{Digest, Sha256};
 
 use super::{
-    RequestKey, rejection::KeyRejection, request_values::RequestValues, source::Source,
-    template_error::KeyTemplateError,
+    RequestKey, rejection::KeyRejection, request_values::RequestValues, sha256::sha256,
+    source::Source, template_error::KeyTemplateError,
 };
 use crate::settings::LockName;
 
@@ -151,8 +150,7 @@ pub(crate) fn resolve_value<'v>(
         (None, None) => return Err(source.missing()),
     };
     if placeholder.hash {
-        let digest = Sha256::digest(placeholder.canonical(&value)?.as_bytes());
-        return Ok(format!("{digest:x}").into());
+        return Ok(sha256(&placeholder.canonical(&value)?).into());
     }
     Ok(value)
 }

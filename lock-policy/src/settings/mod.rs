@@ -19,55 +19,86 @@ pub use lock_core::__private::LockName;
 pub use mode::LockMode;
 pub use outcome::Outcome;
 
-/// The settings of one lock; `None` for the default.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct LockSettings {
+/// Declares [`LockSettings`], and how one overrides another, by one line for each setting.
+macro_rules! lock_settings {
+    ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
+        /// The settings of one lock; `None` for the default.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct LockSettings {
+            $($(#[$doc])* pub $name: Option<$type>,)*
+            /// How answers differ from the table.
+            pub answers: BTreeMap<Outcome, AnswerOverride>,
+        }
+
+        impl LockSettings {
+            /// Returns these settings, with `base` for those that are not set.
+            pub fn or(self, base: &LockSettings) -> LockSettings {
+                let mut answers = base.answers.clone();
+                for (outcome, answer) in self.answers {
+                    let inherited = answers.remove(&outcome).unwrap_or_default();
+                    answers.insert(outcome, answer.or(inherited));
+                }
+                let all = LockSettings { $($name: self.$name.or(base.$name),)* answers };
+                // Of `wait` and `on_busy` one that is set overrides the other's inherited value.
+                LockSettings {
+                    on_busy: self.on_busy.or(base.on_busy.filter(|_| self.wait.is_none())),
+                    wait: self.wait.or(base.wait.filter(|wait| match self.on_busy {
+                        None => true,
+                        Some(OnBusy::Wait) => !wait.is_zero(),
+                        Some(OnBusy::Fail) => false,
+                    })),
+                    ..all
+                }
+            }
+        }
+    };
+}
+
+lock_settings! {
     /// How long to wait for other holders.
-    pub wait: Option<Duration>,
+    wait: Duration,
     /// The treatment of a request whose lock another request holds.
-    pub on_busy: Option<OnBusy>,
+    on_busy: OnBusy,
     /// The time reserved for the handler before the request's deadline.
-    pub reserve: Option<Duration>,
+    reserve: Duration,
     /// How long the store keeps the lock after the last renewal.
-    pub lease: Option<Duration>,
+    lease: Duration,
     /// Whether the lease is renewed.
-    pub renew: Option<bool>,
+    renew: bool,
     /// The longest hold.
-    pub max_hold: Option<Duration>,
+    max_hold: Duration,
     /// How long the lock is held at least, however early the work ends.
-    pub hold_at_least: Option<Duration>,
+    hold_at_least: Duration,
     /// How many permits a semaphore has.
-    pub permits: Option<u32>,
+    permits: u32,
     /// How many permits of a semaphore a request acquires.
-    pub weight: Option<u32>,
+    weight: u32,
     /// Whether a request that would wait forever is refused.
-    pub refuse_deadlock: Option<bool>,
+    refuse_deadlock: bool,
     /// How many requests of this process may wait for one key.
-    pub max_waiters: Option<usize>,
+    max_waiters: usize,
     /// How often the lock passes between requests of this process.
-    pub max_local_handoffs: Option<u32>,
+    max_local_handoffs: u32,
     /// How many requests of this process share one read lock of the store.
-    pub max_shared_readers: Option<u32>,
+    max_shared_readers: u32,
     /// When the lock is released.
-    pub hold_until: Option<HoldUntil>,
+    hold_until: HoldUntil,
     /// When the body of a request is read.
-    pub body: Option<RequestBody>,
+    body: RequestBody,
     /// How long a body that is read before the lock may take.
-    pub body_timeout: Option<Duration>,
+    body_timeout: Duration,
     /// The treatment of a handler whose client disconnects.
-    pub on_disconnect: Option<OnDisconnect>,
+    on_disconnect: OnDisconnect,
     /// The treatment of a handler whose lock is lost.
-    pub on_lost: Option<OnLost>,
+    on_lost: OnLost,
     /// The treatment of requests while the store does not respond.
-    pub on_store_down: Option<OnStoreDown>,
+    on_store_down: OnStoreDown,
     /// Whether the response waits for the release.
-    pub release: Option<Release>,
+    release: Release,
     /// Whether the response has the fencing token.
-    pub fence_header: Option<bool>,
+    fence_header: bool,
     /// For which requests the lock is enforced.
-    pub enforce: Option<Enforce>,
-    /// How answers differ from the table.
-    pub answers: BTreeMap<Outcome, AnswerOverride>,
+    enforce: Enforce,
 }
 
 /// How the answer to an outcome differs from the table's; `None` for no difference.
@@ -98,44 +129,6 @@ impl AnswerOverride {
 }
 
 impl LockSettings {
-    /// Returns these settings, with `base` for those that are not set.
-    pub fn or(self, base: &LockSettings) -> LockSettings {
-        let mut answers = base.answers.clone();
-        for (outcome, answer) in self.answers {
-            let inherited = answers.remove(&outcome).unwrap_or_default();
-            answers.insert(outcome, answer.or(inherited));
-        }
-        LockSettings {
-            on_busy: self.on_busy.or(base.on_busy.filter(|_| self.wait.is_none())),
-            wait: self.wait.or(base.wait.filter(|wait| match self.on_busy {
-                None => true,
-                Some(OnBusy::Wait) => !wait.is_zero(),
-                Some(OnBusy::Fail) => false,
-            })),
-            reserve: self.reserve.or(base.reserve),
-            lease: self.lease.or(base.lease),
-            renew: self.renew.or(base.renew),
-            max_hold: self.max_hold.or(base.max_hold),
-            hold_at_least: self.hold_at_least.or(base.hold_at_least),
-            permits: self.permits.or(base.permits),
-            weight: self.weight.or(base.weight),
-            refuse_deadlock: self.refuse_deadlock.or(base.refuse_deadlock),
-            max_waiters: self.max_waiters.or(base.max_waiters),
-            max_local_handoffs: self.max_local_handoffs.or(base.max_local_handoffs),
-            max_shared_readers: self.max_shared_readers.or(base.max_shared_readers),
-            hold_until: self.hold_until.or(base.hold_until),
-            body: self.body.or(base.body),
-            body_timeout: self.body_timeout.or(base.body_timeout),
-            on_disconnect: self.on_disconnect.or(base.on_disconnect),
-            on_lost: self.on_lost.or(base.on_lost),
-            on_store_down: self.on_store_down.or(base.on_store_down),
-            release: self.release.or(base.release),
-            fence_header: self.fence_header.or(base.fence_header),
-            enforce: self.enforce.or(base.enforce),
-            answers,
-        }
-    }
-
     /// Returns the options of the acquisitions of the policy with this name. They fail fast while the
     /// store is down.
     pub fn options(&self, name: &LockName) -> PolicyOptions {

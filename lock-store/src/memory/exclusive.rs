@@ -62,7 +62,7 @@ impl Exclusive {
 
     fn refuse(&mut self, command: &AcquireCommand, now: LeaseInstant) -> Acquired {
         if let Some(life) = command.place {
-            self.line.stand(command, life, now);
+            self.line.join(command, life, now);
         }
         let head = self.line.head().map(|head| head.until);
         let until = self.holders.until().or(head).unwrap_or(now);

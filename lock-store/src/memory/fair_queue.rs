@@ -79,7 +79,7 @@ impl FairQueue {
     }
 
     /// Takes a place at the end, or renews the existing one.
-    pub(crate) fn stand(&mut self, command: &AcquireCommand, life: Duration, now: LeaseInstant) {
+    pub(crate) fn join(&mut self, command: &AcquireCommand, life: Duration, now: LeaseInstant) {
         let until = now.after(life);
         let own = self.numbers.get(&command.owner).copied();
         let number = own.unwrap_or(self.last + 1);
@@ -192,15 +192,15 @@ mod tests {
         let mut queue = FairQueue::default();
         let modes = [Mode::Read, Mode::Write, Mode::Read, Mode::Write];
         for (at, mode) in modes.into_iter().enumerate() {
-            queue.stand(&step(at, mode), life, LeaseInstant::now());
+            queue.join(&step(at, mode), life, LeaseInstant::now());
         }
         assert_eq!(agrees(&queue), names(&[0, 1, 2, 3]));
         let behind = |queue: &FairQueue, at: usize| queue.is_behind_others(&owners[at], modes[at]);
         assert_eq!([0, 1, 2, 3].map(|at| behind(&queue, at)), [false, true, true, true]);
 
         tokio::time::advance(life / 2).await;
-        queue.stand(&step(2, Mode::Read), life, LeaseInstant::now());
-        queue.stand(&step(3, Mode::Write), life, LeaseInstant::now());
+        queue.join(&step(2, Mode::Read), life, LeaseInstant::now());
+        queue.join(&step(3, Mode::Write), life, LeaseInstant::now());
         assert_eq!(agrees(&queue), names(&[0, 1, 2, 3]), "a renewed place stays where it is");
         let left = queue.leave(&owners[0]).expect("it stands there");
         assert_eq!(queue.behind(left).map(|next| &next.owner), Some(&owners[1]));

@@ -27,13 +27,13 @@ pub(crate) struct FairReadWrite {
 }
 
 impl FairReadWrite {
-    fn stands_behind_others(&self, command: &AcquireCommand) -> bool {
+    fn is_behind_others(&self, command: &AcquireCommand) -> bool {
         self.line.is_behind_others(&command.owner, command.mode)
     }
 
     fn refuse(&mut self, command: &AcquireCommand, now: LeaseInstant) -> Acquired {
         if let Some(life) = command.place {
-            self.line.stand(command, life, now);
+            self.line.join(command, life, now);
         }
         let ahead = self.line.right_before(&command.owner).map(|place| place.until);
         let until = self.holders.until().into_iter().chain(ahead).min().unwrap_or(now);
@@ -74,7 +74,7 @@ impl LockRules for FairReadWrite {
         match self.holders.check(command) {
             HolderCheck::Lost => Acquired::Lost,
             HolderCheck::Held { .. } => self.refuse(command, now),
-            HolderCheck::Free { fresh: true } if self.stands_behind_others(command) => {
+            HolderCheck::Free { fresh: true } if self.is_behind_others(command) => {
                 self.refuse(command, now)
             }
             HolderCheck::Free { .. } => {

@@ -62,7 +62,7 @@ impl LockRules for SemaphoreLock {
         let (wanted, permits) = (u64::from(command.wanted_permits), u64::from(command.permits));
         let ahead = self.waiters.wanted_ahead(command, now);
         let granted = self.in_use() + ahead + wanted <= permits;
-        let in_line = !granted && self.waiters.stand(command, now);
+        let in_line = !granted && self.waiters.join(command, now);
         if granted {
             self.waiters.enter(&command.owner, now);
             let lease = PermitLease { until, permits: command.wanted_permits };

@@ -83,7 +83,7 @@ impl Waiters {
     }
 
     /// Takes a place, or renews it; returns whether it has one.
-    pub(crate) fn stand(&mut self, command: &AcquireCommand, now: LeaseInstant) -> bool {
+    pub(crate) fn join(&mut self, command: &AcquireCommand, now: LeaseInstant) -> bool {
         let Some(life) = command.place else { return false };
         self.drop_over(now);
         let (at, until) = (self.rank(command, now), now.after(life));
@@ -185,14 +185,14 @@ impl Waiters {
             HolderCheck::Lost => Acquired::Lost,
             HolderCheck::Held { until } => Acquired::Busy {
                 remaining: Some(now.until(until)),
-                in_line: self.stand(command, now),
+                in_line: self.join(command, now),
             },
             HolderCheck::Free { fresh } => {
                 let others_read = !holders.is_free();
                 let ahead = self.ahead_of(command, now).map(|first| now.until(first.until));
                 if let Some(remaining) = ahead.filter(|_| fresh && (command.yields || !others_read))
                 {
-                    let in_line = self.stand(command, now);
+                    let in_line = self.join(command, now);
                     if others_read {
                         return Acquired::Yield { remaining, in_line };
                     }
@@ -239,14 +239,14 @@ mod tests {
         let (mut waiters, now) = (Waiters::default(), LeaseInstant::now());
         let dead = step(SECOND * 3, SECOND);
         let [second, third] = [step(SECOND * 2, SECOND * 9), step(SECOND, SECOND * 9)];
-        assert!(waiters.stand(&dead, now) && waiters.stand(&second, now));
+        assert!(waiters.join(&dead, now) && waiters.join(&second, now));
         let later = now.after(SECOND * 2);
-        assert!(waiters.stand(&third, later));
+        assert!(waiters.join(&third, later));
         let (second, third) = (second.owner.to_string(), third.owner.to_string());
         assert_eq!(owners(&waiters, later), [second.clone(), third.clone()]);
 
         let longest = step(SECOND * 30, SECOND * 9);
-        assert!(waiters.stand(&longest, later));
+        assert!(waiters.join(&longest, later));
         assert_eq!(owners(&waiters, later), [longest.owner.to_string(), second, third]);
     }
 }

@@ -40,7 +40,7 @@ pub trait FenceStore: Sync {
 ///
 /// All tokens must be of one store: those of Redis are far greater than those of ZooKeeper.
 #[derive(Debug, Default)]
-pub struct MemoryFences(Mutex<Seen>);
+pub struct MemoryFences(Mutex<SeenTokens>);
 
 impl FenceStore for MemoryFences {
     type Error = Infallible;
@@ -56,7 +56,7 @@ impl FenceStore for MemoryFences {
 
 /// Two generations of resources, of which the older one is forgotten as a whole.
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenTokens {
     recent: HashMap<String, FencingToken>,
     older: HashMap<String, FencingToken>,
     /// When the recent ones began.
@@ -64,7 +64,7 @@ struct Seen {
     greatest_forgotten: Option<FencingToken>,
 }
 
-impl Seen {
+impl SeenTokens {
     fn admit(&mut self, resource: &str, token: FencingToken) -> bool {
         let since = *self.since.get_or_insert_with(Instant::now);
         if self.recent.len() >= REMEMBERED || since.elapsed() >= REMEMBERED_FOR {

@@ -15,7 +15,7 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 pub(crate) struct Caller {
     pub(crate) request_id: Option<Arc<str>>,
     /// The pattern of the route, which may be logged where the path may not.
-    route: Option<Route>,
+    route: Option<MatchedPath>,
     method: Method,
     /// The position in a trace, as the W3C writes it: <https://www.w3.org/TR/trace-context/>.
     traceparent: Option<HeaderValue>,
@@ -47,7 +47,7 @@ impl Caller {
     }
 
     pub(crate) fn route(&self) -> Option<&str> {
-        self.route.as_ref().map(Route::as_str)
+        self.route.as_ref().map(MatchedPath::as_str)
     }
 
     /// For work outside of a request.
@@ -90,15 +90,15 @@ fn is_grpc(headers: &http::HeaderMap) -> bool {
 }
 
 #[cfg(feature = "axum")]
-use axum::extract::MatchedPath as Route;
+use axum::extract::MatchedPath;
 
 /// Without Axum a request has no route.
 #[cfg(not(feature = "axum"))]
 #[derive(Debug, Clone)]
-enum Route {}
+enum MatchedPath {}
 
 #[cfg(not(feature = "axum"))]
-impl Route {
+impl MatchedPath {
     fn as_str(&self) -> &str {
         match *self {}
     }

@@ -57,10 +57,10 @@ impl RequestLockLayer {
     ///
     /// A query parameter, header or cookie that is sent twice is answered 400 `lock-key-invalid`.
     ///
-    /// Cookies are read as tower-cookies (so tower-sessions) and `axum_extra` read them, by the
-    /// crate `cookie`: spaces around name and value are dropped, both are percent-decoded, and
-    /// quotes are a part of the value. A cookie that does not decode to UTF-8 is not there. Of two
-    /// cookies of one name those crates take the last one; here they are answered 400.
+    /// Cookies are read as tower-cookies (so tower-sessions) and `axum_extra` read them: spaces
+    /// around name and value are dropped, both are percent-decoded, and quotes are a part of the
+    /// value. A cookie that does not decode to UTF-8 is not there. Of two cookies of one name those
+    /// crates take the last one; here they are answered 400.
     ///
     /// A path parameter without a type is compared as text, although the handler may take `7` and
     /// `007` for one thing, so the layer logs a warning: write `{id:u64}`, `{id:i64}`, `{id:uuid}`,

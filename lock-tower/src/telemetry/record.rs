@@ -21,8 +21,8 @@ use super::{
     spans,
 };
 
-/// Counts one waiting request until it is dropped.
-struct WaitRecord {
+/// Counts a waiting request, and times its wait, until it is dropped.
+struct WaitTimer {
     waiters: Gauge,
     span: Span,
     since: Instant,
@@ -30,7 +30,7 @@ struct WaitRecord {
     outcome: &'static str,
 }
 
-impl WaitRecord {
+impl WaitTimer {
     fn begin(keys: &MetricKeys, span: Span) -> Self {
         let waiters = keys.waiters();
         waiters.increment(1);
@@ -38,7 +38,7 @@ impl WaitRecord {
     }
 }
 
-impl Drop for WaitRecord {
+impl Drop for WaitTimer {
     fn drop(&mut self) {
         self.waiters.decrement(1);
         // Without a subscriber the span records nothing, and the time is not needed.
@@ -56,7 +56,7 @@ pub(crate) async fn wait<T>(
     acquire: impl Future<Output = Result<T, AcquireError>>,
 ) -> (Result<T, AcquireError>, Duration) {
     let span = spans::wait(route, lock);
-    let mut waiting = WaitRecord::begin(keys, span.clone());
+    let mut waiting = WaitTimer::begin(keys, span.clone());
     let answer = acquire.instrument(span).await;
     let waited = waiting.since.elapsed();
     waiting.outcome = match &answer {

@@ -34,9 +34,9 @@ pub(crate) struct Args {
     store: StoreArgs,
 }
 
-/// One that waits.
+/// A client that waits for a lock, with those that it holds.
 #[derive(Debug, Clone, PartialEq)]
-struct Wait {
+struct WaitingClient {
     client: Option<ClientInfo>,
     holds: BTreeSet<String>,
     waits_for: String,
@@ -52,7 +52,7 @@ impl Args {
         })
     }
 
-    fn answer(&self, live: &Live, waits: &[Wait], complete: bool) -> CommandOutput {
+    fn answer(&self, live: &Live, waits: &[WaitingClient], complete: bool) -> CommandOutput {
         let circles = in_circles(waits);
         let exit = match waits {
             _ if !complete => Exit::Wrong,
@@ -87,8 +87,8 @@ impl Args {
 
 /// The waiters, each once: one may be listed at the locks that it holds and at the one that it
 /// waits for.
-fn waits(seen: &[(LockKey, Inspection)]) -> Vec<Wait> {
-    let mut waits: Vec<Wait> = Vec::new();
+fn waits(seen: &[(LockKey, Inspection)]) -> Vec<WaitingClient> {
+    let mut waits: Vec<WaitingClient> = Vec::new();
     for (key, seen) in seen {
         let holders = seen.holders.iter().map(|holder| (&holder.client, &holder.work, Some(key)));
         let waiters = seen.waiters.iter().map(|waiter| (&waiter.client, &waiter.work, None));
@@ -96,13 +96,13 @@ fn waits(seen: &[(LockKey, Inspection)]) -> Vec<Wait> {
             let Some(work) = work else { continue };
             let Some(waits_for) = &work.waits_for else { continue };
             let own = held.map(ToString::to_string);
-            let wait = Wait {
+            let wait = WaitingClient {
                 client: client.clone(),
                 holds: work.also_holds.iter().cloned().chain(own).collect(),
                 waits_for: waits_for.clone(),
                 work: work.clone(),
             };
-            let is_same = |other: &&mut Wait| {
+            let is_same = |other: &&mut WaitingClient| {
                 other.client == wait.client
                     && other.waits_for == wait.waits_for
                     && other.work.waits_since == wait.work.waits_since
@@ -117,7 +117,7 @@ fn waits(seen: &[(LockKey, Inspection)]) -> Vec<Wait> {
 }
 
 /// Whether each of them waits, itself or through others, for a lock that it holds.
-fn in_circles(waits: &[Wait]) -> Vec<bool> {
+fn in_circles(waits: &[WaitingClient]) -> Vec<bool> {
     // From each held key to those for which its holders wait.
     let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for wait in waits {
@@ -125,7 +125,7 @@ fn in_circles(waits: &[Wait]) -> Vec<bool> {
             next.entry(key).or_default().insert(&wait.waits_for);
         }
     }
-    let reaches_itself = |wait: &Wait| {
+    let reaches_itself = |wait: &WaitingClient| {
         let (mut seen, mut left) = (BTreeSet::new(), vec![wait.waits_for.as_str()]);
         while let Some(key) = left.pop() {
             if wait.holds.contains(key) {
@@ -140,7 +140,7 @@ fn in_circles(waits: &[Wait]) -> Vec<bool> {
     waits.iter().map(reaches_itself).collect()
 }
 
-fn line(wait: &Wait, in_circle: bool) -> String {
+fn line(wait: &WaitingClient, in_circle: bool) -> String {
     let mark = if in_circle { "* " } else { "  " };
     let holds = match wait.holds.len() {
         0 => "holds nothing".to_owned(),
@@ -156,7 +156,7 @@ fn line(wait: &Wait, in_circle: bool) -> String {
     format!("{mark}{}", visible(&text))
 }
 
-fn to_json((wait, in_circle): (&Wait, &bool)) -> Value {
+fn to_json((wait, in_circle): (&WaitingClient, &bool)) -> Value {
     json!({
         "service": wait.client.as_ref().map(|client| &client.service),
         "instance": wait.client.as_ref().map(|client| &client.instance),
@@ -171,8 +171,8 @@ fn to_json((wait, in_circle): (&Wait, &bool)) -> Value {
 mod tests {
     use super::*;
 
-    fn wait(holds: &[&str], waits_for: &str) -> Wait {
-        Wait {
+    fn wait(holds: &[&str], waits_for: &str) -> WaitingClient {
+        WaitingClient {
             client: None,
             holds: holds.iter().map(|key| (*key).to_owned()).collect(),
             waits_for: waits_for.to_owned(),

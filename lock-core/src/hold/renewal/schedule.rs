@@ -55,9 +55,9 @@ impl Schedule {
     /// Gives a lease its place, or a new one.
     pub(crate) fn add(&self, lease: &Arc<Lease>) {
         let at = lease.due();
-        let stands =
+        let is_placed =
             lease.state().due.is_some_and(|place| place >= at && place < at.after(A_BATCH));
-        if !stands {
+        if !is_placed {
             self.add_at(lease, at);
         }
     }
@@ -238,7 +238,7 @@ mod tests {
         schedule.add_at(one, seconds(10));
         assert!(woken());
         assert_eq!(schedule.next_look(), Some(seconds(10)));
-        let place = one.state().due.take().expect("it stands there");
+        let place = one.state().due.take().expect("it is_placed there");
         schedule.remove(one, place);
         schedule.add_at(other, seconds(20));
         assert!(!woken(), "it looks again in ten seconds");
@@ -252,7 +252,7 @@ mod tests {
         let ask = |key: &str| client.write(key).acquire();
         let [left, stays] = [ask("a").await, ask("b").await].map(|guard| guard.expect("free"));
         let schedule = &client.inner().schedule;
-        let place = left.hold().lease.state().due.take().expect("it stands there");
+        let place = left.hold().lease.state().due.take().expect("it is_placed there");
         // Before its place is given up both are due; the other one is then due again.
         schedule.take_due(place.after(lease::renewal_window(lease::DEFAULT_LEASE)));
         schedule.add_at(&stays.hold().lease, place);

@@ -23,4 +23,4 @@ pub(crate) use options::{Credentials, RedisOptions};
 pub(crate) use server::Server;
 pub(crate) use server_role::is_replica;
 pub(crate) use tls::Connector;
-pub(crate) use url::{Deployment, Url};
+pub(crate) use url::{Deployment, RedisUrl};

@@ -11,7 +11,7 @@ const SENTINEL_PORT: u16 = 26379;
 
 /// A parsed URL.
 #[derive(Debug)]
-pub(crate) struct Url {
+pub(crate) struct RedisUrl {
     pub(crate) deployment: Deployment,
     /// At least one: the server, the Sentinels, or nodes of the cluster.
     pub(crate) endpoints: Vec<Endpoint>,
@@ -28,7 +28,7 @@ pub(crate) enum Deployment {
     Cluster,
 }
 
-impl Url {
+impl RedisUrl {
     pub(crate) fn parse(url: &str) -> Result<Self, ConnectError> {
         if url.contains('#') {
             return Err(invalid(
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn parsed(url: &str) -> (Deployment, Vec<String>, bool) {
-        let url = Url::parse(url).expect("a URL");
+        let url = RedisUrl::parse(url).expect("a URL");
         (url.deployment, url.endpoints.iter().map(Endpoint::to_string).collect(), url.encrypted)
     }
 
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn credentials_and_database_are_those_of_the_servers() {
-        let url = Url::parse("redis+sentinel://u%40v:p%2Fw@a,b/main/4").expect("a URL");
+        let url = RedisUrl::parse("redis+sentinel://u%40v:p%2Fw@a,b/main/4").expect("a URL");
         assert_eq!(url.login.username(), Some("u@v"));
         assert_eq!(url.login.password(), Some("p/w"));
         assert_eq!(url.login.db(), 4);
@@ -194,18 +194,18 @@ mod tests {
             "redis+cluster://u:12/34@a",
             "redis+cluster://u:12?34@a",
         ] {
-            let refused = Url::parse(url).expect_err(url).to_string();
+            let refused = RedisUrl::parse(url).expect_err(url).to_string();
             assert!(!refused.contains("12") && !refused.contains("34"), "{refused}");
         }
     }
 
     #[test]
     fn a_database_in_a_query_is_for_unix_sockets() {
-        let url = Url::parse("redis+unix:///s?db=4&user=u&pass=p%3Fw").expect("a URL");
+        let url = RedisUrl::parse("redis+unix:///s?db=4&user=u&pass=p%3Fw").expect("a URL");
         assert_eq!((url.login.db(), url.login.password()), (4, Some("p?w")));
-        assert!(Url::parse("redis://a?protocol=resp3").is_ok());
+        assert!(RedisUrl::parse("redis://a?protocol=resp3").is_ok());
         for url in ["redis://a?db=4", "rediss://a/?db=4", "redis://a/?protocol=resp3&db=4"] {
-            assert!(Url::parse(url).is_err(), "{url}: the locks of database 0 are others");
+            assert!(RedisUrl::parse(url).is_err(), "{url}: the locks of database 0 are others");
         }
     }
 
@@ -230,7 +230,7 @@ mod tests {
             "a:6379",
             "http://a",
         ] {
-            let refused = Url::parse(url).expect_err(url);
+            let refused = RedisUrl::parse(url).expect_err(url);
             assert!(matches!(refused, ConnectError::InvalidUrl { .. }), "{refused}");
         }
     }

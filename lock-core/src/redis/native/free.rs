@@ -49,7 +49,7 @@ impl FreeValue<'_> {
 
     /// Whether a lock has this value, with or without the text that a waiter writes behind it.
     #[inline]
-    pub(crate) fn stands_in(&self, value: &[u8]) -> bool {
+    pub(crate) fn is_in(&self, value: &[u8]) -> bool {
         let mut parts = self.parts().into_iter();
         let rest = parts.try_fold(value, |rest, part| rest.strip_prefix(part));
         rest.is_some_and(|rest| matches!(rest, [] | [b' ', ..]))
@@ -160,7 +160,7 @@ pub(super) fn report_tried(
                 counter.granted(token, command.reserved_tokens);
                 let value = wire.free_value(command);
                 match after.get(at) {
-                    Some(Value::BulkString(now)) if value.stands_in(now) => Tried::Granted(token),
+                    Some(Value::BulkString(now)) if value.is_in(now) => Tried::Granted(token),
                     _ => Tried::Unknown,
                 }
             }
@@ -179,13 +179,13 @@ mod tests {
     use crate::redis::connect::fake_server::FakeServer;
 
     #[test]
-    fn a_value_stands_alone_or_before_what_a_waiter_writes() {
+    fn a_value_is_found_alone_or_before_what_a_waiter_writes() {
         let owner = Cow::Borrowed("u");
         let value = FreeValue { kind: "e", mode: "w", owner, number: Some(Decimal::of(10)) };
         assert_eq!(value.text(), "lt1ewu:10");
-        assert!(value.stands_in(b"lt1ewu:10") && value.stands_in(b"lt1ewu:10 170 ..."));
+        assert!(value.is_in(b"lt1ewu:10") && value.is_in(b"lt1ewu:10 170 ..."));
         for other in [&b"lt1ewu:1"[..], b"lt1ewu:100", b"lt1eru:10", b"", b"x"] {
-            assert!(!value.stands_in(other), "{}", other.escape_ascii());
+            assert!(!value.is_in(other), "{}", other.escape_ascii());
         }
     }
 

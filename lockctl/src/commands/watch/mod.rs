@@ -55,7 +55,7 @@ pub(crate) struct Args {
 }
 
 /// One reading of the store.
-struct Seen {
+struct WatchedLocks {
     locks: Vec<(LockKey, Inspection)>,
     /// Whether these are all locks under the prefix.
     complete: bool,
@@ -77,11 +77,11 @@ impl Args {
         Duration::from_secs(self.every.into())
     }
 
-    async fn read(&self, live: &Live) -> Result<Seen, CommandError> {
+    async fn read(&self, live: &Live) -> Result<WatchedLocks, CommandError> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let listed =
             live.locks.list(&self.key_prefix, limit).await.map_err(|why| not_done(&why))?;
         let seen = list::inspected(live, &listed.keys).await.map_err(|why| not_done(&why))?;
-        Ok(Seen { locks: seen.locks, complete: listed.complete })
+        Ok(WatchedLocks { locks: seen.locks, complete: listed.complete })
     }
 }

@@ -8,7 +8,7 @@ use ratatui::{
     widgets::{Cell, Paragraph, Row, TableState, Wrap},
 };
 
-use super::table::Table;
+use super::table::LockTable;
 use crate::{lock_row::LockRow, participants::seconds};
 
 /// The lines around the table.
@@ -21,7 +21,7 @@ pub(super) struct Frames<'a> {
     pub(super) details: Option<&'a str>,
 }
 
-pub(super) fn draw(frame: &mut Frame<'_>, table: &Table, around: &Frames<'_>) {
+pub(super) fn draw(frame: &mut Frame<'_>, table: &LockTable, around: &Frames<'_>) {
     let areas = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),

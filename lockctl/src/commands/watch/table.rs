@@ -17,7 +17,7 @@ pub(super) enum SortBy {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct LockTable {
     pub(super) rows: Vec<LockRow>,
     pub(super) sort_by: SortBy,
     pub(super) reversed: bool,
@@ -57,7 +57,7 @@ impl SortBy {
     }
 }
 
-impl Table {
+impl LockTable {
     /// The rows that match the filter, sorted.
     pub(super) fn shown(&self) -> Vec<&LockRow> {
         let wanted = self.filter.to_lowercase();

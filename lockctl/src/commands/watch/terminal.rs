@@ -7,9 +7,9 @@ use futures_util::StreamExt;
 use ratatui::DefaultTerminal;
 
 use super::{
-    Args, Seen,
+    Args, WatchedLocks,
     screen::{self, Frames},
-    table::{Pressed, Table},
+    table::{LockTable, Pressed},
 };
 use crate::{
     commands::inspect,
@@ -34,14 +34,14 @@ async fn run(
     terminal: &mut DefaultTerminal,
     live: &Live,
     args: &Args,
-    mut seen: Seen,
+    mut seen: WatchedLocks,
 ) -> io::Result<()> {
     let title = match args.key_prefix.as_str() {
         "" => visible_lines(&live.note()),
         prefix => visible_lines(&format!("{}, {}", live.note(), visible(prefix))),
     };
     let mut keys = EventStream::new();
-    let mut table = Table::default();
+    let mut table = LockTable::default();
     let mut problem = incomplete(&seen);
     // A store that does not answer must not keep keys waiting, so both are awaited at once.
     let read_later = async || {
@@ -80,13 +80,13 @@ async fn run(
     }
 }
 
-fn incomplete(seen: &Seen) -> Option<String> {
+fn incomplete(seen: &WatchedLocks) -> Option<String> {
     let text = "there are more locks: name a prefix, or raise --limit";
     (!seen.complete).then(|| text.to_owned())
 }
 
 /// Returns the details of the selected lock, if they are to be shown.
-fn details(live: &Live, table: &Table, seen: &Seen) -> Option<String> {
+fn details(live: &Live, table: &LockTable, seen: &WatchedLocks) -> Option<String> {
     let selected = table.selected.as_ref().filter(|_| table.details)?;
     let found = seen.locks.iter().find(|(key, _)| visible(key.as_str()) == *selected);
     Some(match found {

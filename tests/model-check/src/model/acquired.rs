@@ -3,10 +3,10 @@
 use lock_core::{Kind, Mode};
 
 use super::{
+    contents::{Held, LockContents, Waiter},
     op::Op,
     reported::{is_passed_on, is_reserved},
     rules::{Step, broken},
-    standing::{Held, Standing, Waiter},
     wrong::Wrong,
 };
 
@@ -137,8 +137,8 @@ impl Step<'_> {
             let is_other = own.is_some_and(|own| !(since..=latest).contains(&own.since));
             return broken(Wrong::Overtaken, is_other);
         }
-        let place = |at: &Standing| at.waiters.iter().position(|one| one.owner == self.owner);
-        let others = |at: &Standing, before: Option<usize>| -> Vec<Vec<u8>> {
+        let place = |at: &LockContents| at.waiters.iter().position(|one| one.owner == self.owner);
+        let others = |at: &LockContents, before: Option<usize>| -> Vec<Vec<u8>> {
             let before = at.waiters.iter().take(before.unwrap_or(at.waiters.len()));
             let before = before.filter(|waiter| waiter.left > 0);
             before.map(|waiter| waiter.owner.clone()).filter(|one| *one != self.owner).collect()

@@ -3,7 +3,7 @@
 use stateright::{Model, Property};
 
 use super::{
-    Action, Locks, ModelState, Wrong, everywhere, inspected, lock_use, standing::Standing,
+    Action, Locks, ModelState, Wrong, contents::LockContents, everywhere, inspected, lock_use,
 };
 use crate::search::unbroken;
 
@@ -70,8 +70,8 @@ impl Model for Locks {
         self.take(&mut next, action)?;
         next.settle_time();
         if next.wrong.is_none() {
-            let standing = Standing::of(&next.redis, self.setup.kind, self.setup.names);
-            next.wrong = everywhere::judge(&self.setup, &next, &standing);
+            let contents = LockContents::of(&next.redis, self.setup.kind, self.setup.names);
+            next.wrong = everywhere::judge(&self.setup, &next, &contents);
         }
         self.search.keeps(next.wrong.is_none());
         Some(next)

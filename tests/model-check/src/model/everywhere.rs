@@ -4,17 +4,17 @@ use lock_core::Kind;
 
 use super::{
     calls::{Calls, NONSENSE, Requested},
+    contents::{Held, LockContents},
     lock_use::name,
     names::{LockNames, Wire},
     setup::{PLACE, Setup},
-    standing::{Held, Standing},
     state::{Hold, ModelState},
     wrong::Wrong,
 };
 use crate::redis::{Redis, Reply, Value};
 
 /// The first rule that is broken.
-pub(super) fn judge(setup: &Setup, world: &ModelState, standing: &Standing) -> Option<Wrong> {
+pub(super) fn judge(setup: &Setup, world: &ModelState, contents: &LockContents) -> Option<Wrong> {
     if has_endless_keys(setup, &world.redis) {
         return Some(Wrong::Endless);
     }
@@ -27,7 +27,7 @@ pub(super) fn judge(setup: &Setup, world: &ModelState, standing: &Standing) -> O
     }
     let holds = world.clients.iter().filter_map(|client| client.hold.as_ref());
     for hold in holds.filter(|hold| hold.believes(world.now())) {
-        let held = standing.by(&name(setup, hold.owner));
+        let held = contents.by(&name(setup, hold.owner));
         if !is_backed(setup.names, &world.redis, hold, held, world.now()) {
             return Some(Wrong::CutShort);
         }
@@ -81,7 +81,7 @@ pub(crate) fn may_stay(setup: &Setup, key: &[u8]) -> bool {
 
 pub(crate) fn adds_up(setup: &Setup, redis: &Redis) -> bool {
     if setup.is_native() {
-        let out = Standing::of(redis, setup.kind, setup.names).held.len();
+        let out = LockContents::of(redis, setup.kind, setup.names).held.len();
         return out <= setup.most_holders();
     }
     let Some(Value::Text(free)) = redis.entry(setup.names.lock).map(|entry| &entry.value) else {

@@ -4,9 +4,9 @@ use lock_core::{Kind, Mode};
 
 use super::{
     calls::{Calls, Requested},
+    contents::{Held, LockContents, Waiter},
     names::Wire,
     setup::Setup,
-    standing::{Held, Standing, Waiter},
     state::ModelState,
 };
 use crate::redis::Reply;
@@ -14,13 +14,13 @@ use crate::redis::Reply;
 /// Whether the script that inspects lists each living holder and waiter and no other, in their order, and
 /// changes nothing of theirs. After an eviction it may call what is left no lock.
 pub(super) fn is_true(setup: &Setup, world: &ModelState, calls: &Calls) -> bool {
-    let standing = Standing::of(&world.redis, setup.kind, setup.names);
+    let contents = LockContents::of(&world.redis, setup.kind, setup.names);
     let mut redis = world.redis.clone();
     let reply = calls.run(&mut redis, Requested::Inspect, 0);
     // On the native wire it drops what has expired.
     let is_unchanged = match setup.names.wire {
         Wire::Redisson => redis == world.redis,
-        Wire::Native => Standing::of(&redis, setup.kind, setup.names) == standing,
+        Wire::Native => LockContents::of(&redis, setup.kind, setup.names) == contents,
     };
     if !is_unchanged {
         return false;
@@ -30,12 +30,12 @@ pub(super) fn is_true(setup: &Setup, world: &ModelState, calls: &Calls) -> bool 
         return matches!(parts.first().and_then(Reply::text), Some("STATE" | "WRONG_KIND"));
     }
     let [status, _, _, _, left, _, _, complete, holders, waiters] = parts else { return false };
-    let held: Vec<&Held> = standing.held.iter().filter(|held| held.lives()).collect();
+    let held: Vec<&Held> = contents.held.iter().filter(|held| held.lives()).collect();
     status.text() == Some("STATE")
         && complete.int() == Some(1)
         && held.is_empty() == (left.int() == Some(-2))
         && lists(setup, holders.parts(), &held)
-        && are_in_line(setup, waiters.parts(), &standing)
+        && are_in_line(setup, waiters.parts(), &contents)
 }
 
 fn lists(setup: &Setup, listed: &[Reply], held: &[&Held]) -> bool {
@@ -55,8 +55,8 @@ fn lists(setup: &Setup, listed: &[Reply], held: &[&Held]) -> bool {
 }
 
 /// In a fair line the first living ones are listed in their order; elsewhere all, by how long they wait.
-fn are_in_line(setup: &Setup, listed: &[Reply], standing: &Standing) -> bool {
-    let waiting: Vec<&Waiter> = standing.waiters.iter().filter(|waiter| waiter.left > 0).collect();
+fn are_in_line(setup: &Setup, listed: &[Reply], contents: &LockContents) -> bool {
+    let waiting: Vec<&Waiter> = contents.waiters.iter().filter(|waiter| waiter.left > 0).collect();
     let is_the_same = |(one, waiter): (&Reply, &&Waiter)| {
         let [owner, mode] = one.parts() else { return false };
         let expected = if waiter.mode == Mode::Read { "read" } else { "write" };

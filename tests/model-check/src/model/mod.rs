@@ -3,6 +3,7 @@
 mod acquired;
 pub(crate) mod calls;
 mod checked;
+pub(crate) mod contents;
 pub(crate) mod everywhere;
 pub(crate) mod fingerprint;
 mod inspected;
@@ -15,7 +16,6 @@ pub(crate) mod replies;
 mod reported;
 pub(crate) mod rules;
 pub(crate) mod setup;
-pub(crate) mod standing;
 pub(crate) mod state;
 mod wrong;
 
@@ -29,9 +29,9 @@ pub use wrong::Wrong;
 
 use crate::{redis::Reply, search::Search, texts::Texts};
 use calls::{Calls, Requested};
+use contents::LockContents;
 use lock_use::Whose;
 use rules::Step;
-use standing::Standing;
 
 /// A longer wait than this makes no further difference.
 pub(crate) const LONG_WAIT_MS: i64 = 2_000;
@@ -88,7 +88,7 @@ impl Locks {
     /// Runs a step, and says what came of it; what is wrong with it stays in the world.
     fn run(&self, world: &mut ModelState, owner: u8, op: Op, known: i64) -> Reply {
         let kind = self.setup.kind;
-        let before = Standing::of(&world.redis, kind, self.setup.names);
+        let before = LockContents::of(&world.redis, kind, self.setup.names);
         let untouched = world.redis.is_full().then(|| world.redis.clone());
         let reply = self.calls().run(&mut world.redis, Requested::By(owner, op), known);
         if let Some(untouched) = untouched.filter(|_| is_out_of_memory(&reply)) {
@@ -97,7 +97,7 @@ impl Locks {
             return reply;
         }
         let reported = world.redis.take_told();
-        let after = Standing::of(&world.redis, kind, self.setup.names);
+        let after = LockContents::of(&world.redis, kind, self.setup.names);
         let step = Step {
             setup: &self.setup,
             owner: &lock_use::name(&self.setup, owner),
@@ -175,11 +175,11 @@ impl Locks {
 
     fn take_away(&self, world: &mut ModelState) {
         let kind = self.setup.kind;
-        let before = Standing::of(&world.redis, kind, self.setup.names);
+        let before = LockContents::of(&world.redis, kind, self.setup.names);
         let reply = self.calls().run(&mut world.redis, Requested::TakeAway, world.highest);
         let reported = world.redis.take_told();
-        let after = Standing::of(&world.redis, kind, self.setup.names);
-        let was_held = before.held.iter().any(standing::Held::lives);
+        let after = LockContents::of(&world.redis, kind, self.setup.names);
+        let was_held = before.held.iter().any(contents::Held::lives);
         let parts = reply.parts();
         let status = parts.first().and_then(Reply::text);
         let token = parts.get(2).and_then(replies::token);

@@ -3,15 +3,15 @@
 use lock_core::Mode;
 
 use super::{
+    contents::{Held, LockContents, Waiter, left_of, scores, token},
     names::LockNames,
-    standing::{Held, Standing, Waiter, left_of, scores, token},
 };
 use crate::redis::{Redis, Reply, Value};
 
 /// Scores of a set below this count something; above it they are times.
 const MOST_COUNT: i64 = 1_000_000;
 
-pub(super) fn standing(redis: &Redis, names: &LockNames) -> Standing {
+pub(super) fn contents(redis: &Redis, names: &LockNames) -> LockContents {
     let held = match redis.entry(names.lock).map(|entry| &entry.value) {
         Some(Value::Text(text)) => {
             sole(text, redis.left_ms(names.lock), redis.now_ms()).into_iter().collect()
@@ -19,7 +19,7 @@ pub(super) fn standing(redis: &Redis, names: &LockNames) -> Standing {
         Some(Value::Sorted(_)) => several(redis, names),
         _ => Vec::new(),
     };
-    Standing { held, waiters: waiters(redis, names), token: token(redis, names) }
+    LockContents { held, waiters: waiters(redis, names), token: token(redis, names) }
 }
 
 /// The reply to several releases, of which there is one, as if it were to that one alone.

@@ -3,8 +3,8 @@
 use lock_core::{Kind, Mode};
 
 use super::{
+    contents::{LockContents, Waiter},
     setup::{RESERVED_MS, Setup},
-    standing::{Standing, Waiter},
 };
 
 type Published = [(Vec<u8>, Vec<u8>)];
@@ -12,13 +12,13 @@ type Published = [(Vec<u8>, Vec<u8>)];
 /// Whether those are reported that may enter after a step and might not before.
 pub(crate) fn all_told(
     setup: &Setup,
-    before: &Standing,
-    after: &Standing,
+    before: &LockContents,
+    after: &LockContents,
     reported: &Published,
 ) -> bool {
     let opens = |mode| after.lets_in(mode) && !before.lets_in(mode);
     if setup.kind.is_fair() && !setup.is_native() {
-        let first = |at: &Standing| at.waiters.iter().find(|waiter| waiter.left > 0).cloned();
+        let first = |at: &LockContents| at.waiters.iter().find(|waiter| waiter.left > 0).cloned();
         let was_first = first(before).map(|waiter| waiter.owner);
         return first(after).is_none_or(|waiter| {
             let channel = setup.names.channel(setup.kind, &waiter.owner);
@@ -38,13 +38,13 @@ pub(crate) fn all_told(
     !must_tell || is_passed_on(setup, after, reported)
 }
 
-fn free(setup: &Setup, at: &Standing) -> i64 {
+fn free(setup: &Setup, at: &LockContents) -> i64 {
     let in_use = i64::try_from(at.held.len()).unwrap_or(i64::MAX) * i64::from(setup.wanted);
     i64::from(setup.permits) - in_use
 }
 
 /// Those that may enter before all others, without a fair line of Redisson's wire.
-fn next<'a>(setup: &Setup, at: &'a Standing) -> Vec<&'a Waiter> {
+fn next<'a>(setup: &Setup, at: &'a LockContents) -> Vec<&'a Waiter> {
     let waiters = || at.waiters.iter().filter(|waiter| waiter.left > 0);
     let readers = waiters().take_while(|waiter| waiter.mode == Mode::Read).count();
     let count = match setup.kind {
@@ -58,7 +58,7 @@ fn next<'a>(setup: &Setup, at: &'a Standing) -> Vec<&'a Waiter> {
 
 /// Whether the lock is reserved for the next waiters, and each of them was woken, and no others. If
 /// there are none, all subscribers are woken.
-pub(crate) fn is_passed_on(setup: &Setup, at: &Standing, reported: &Published) -> bool {
+pub(crate) fn is_passed_on(setup: &Setup, at: &LockContents, reported: &Published) -> bool {
     let shared = setup.names.channel(setup.kind, b"");
     // On the native wire nothing is published but to the clients of those that are next.
     let messages: Vec<_> = reported
@@ -86,6 +86,6 @@ pub(crate) fn is_passed_on(setup: &Setup, at: &Standing, reported: &Published) -
 }
 
 /// Whether a free lock is reserved already.
-pub(crate) fn is_reserved(setup: &Setup, at: &Standing) -> bool {
+pub(crate) fn is_reserved(setup: &Setup, at: &LockContents) -> bool {
     next(setup, at).first().is_some_and(|waiter| waiter.left <= RESERVED_MS)
 }

@@ -3,11 +3,11 @@
 use lock_core::{Kind, Mode};
 
 use super::{
+    contents::{Held, LockContents, Waiter},
     op::Op,
     replies,
     reported::all_told,
     setup::Setup,
-    standing::{Held, Standing, Waiter},
     wrong::Wrong,
 };
 use crate::redis::Reply;
@@ -18,8 +18,8 @@ pub(crate) struct Step<'a> {
     pub(crate) owner: &'a [u8],
     pub(crate) op: Op,
     pub(crate) now: i64,
-    pub(crate) before: &'a Standing,
-    pub(crate) after: &'a Standing,
+    pub(crate) before: &'a LockContents,
+    pub(crate) after: &'a LockContents,
     pub(crate) reply: &'a Reply,
     /// What was published: channel and message.
     pub(crate) reported: &'a [(Vec<u8>, Vec<u8>)],
@@ -95,7 +95,7 @@ impl Step<'_> {
         broken(Wrong::FalseGrant, given)
     }
 
-    pub(super) fn mine(&self, at: &'_ Standing, mode: Mode) -> u32 {
+    pub(super) fn mine(&self, at: &'_ LockContents, mode: Mode) -> u32 {
         let held = at.by(self.owner);
         let counts =
             |held: &&Held| held.writes > 0 || (mode == Mode::Read && held.reads_left.0 >= 0);
@@ -110,7 +110,7 @@ impl Step<'_> {
         self.leaves_places()?;
         let (had, has) = (self.mine(self.before, mode), self.mine(self.after, mode));
         broken(Wrong::Half, has > holds)?;
-        let left = |at: &Standing| at.by(self.owner).map_or(-2, Held::time_left);
+        let left = |at: &LockContents| at.by(self.owner).map_or(-2, Held::time_left);
         let shorter = left(self.after) < left(self.before);
         broken(Wrong::CutShort, has < had.min(holds) || (has > 0 && shorter))?;
         self.tells()

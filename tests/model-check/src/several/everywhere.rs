@@ -4,31 +4,31 @@ use lock_core::{Kind, Mode};
 
 use super::{
     calls::{Calls, Requested},
-    rules::standings,
+    rules::contents_of_both,
     setup::{LEASE_MS, Setup, Trouble},
     state::{Hold, SeveralState},
 };
 use crate::{
     model::{
         Setup as Side, Wrong,
+        contents::LockContents,
         everywhere::{adds_up, may_stay, refuses_nonsense},
         names::{NATIVE_SEVERAL, SEVERAL, owner},
         setup::PLACE,
-        standing::Standing,
     },
     redis::{Redis, Reply},
 };
 
 /// The first rule that is broken.
 pub(super) fn judge(setup: &Setup, sides: &[Side; 2], world: &SeveralState) -> Option<Wrong> {
-    let standing = standings(setup, &world.redis);
-    for (lock, standing) in standing.iter().enumerate() {
+    let contents = contents_of_both(setup, &world.redis);
+    for (lock, contents) in contents.iter().enumerate() {
         let holds = world.clients.iter().filter_map(|client| client.holds[lock].as_ref());
         let believers: Vec<&Hold> = holds.filter(|hold| hold.believes(world.now())).collect();
         if believers.len() > 1 && believers.iter().any(|hold| hold.mode == Mode::Write) {
             return Some(Wrong::Exclusion);
         }
-        if !believers.iter().all(|hold| is_backed(setup, lock, world, hold, standing)) {
+        if !believers.iter().all(|hold| is_backed(setup, lock, world, hold, contents)) {
             return Some(Wrong::CutShort);
         }
         if setup.kinds[lock] == Kind::Semaphore && !adds_up(&sides[lock], &world.redis) {
@@ -46,10 +46,10 @@ fn is_backed(
     lock: usize,
     world: &SeveralState,
     hold: &Hold,
-    standing: &Standing,
+    contents: &LockContents,
 ) -> bool {
     let name = owner(setup.kinds[lock], &setup.names[lock], hold.owner);
-    let Some(held) = standing.by(&name) else { return false };
+    let Some(held) = contents.by(&name) else { return false };
     let left = hold.until - world.now();
     let reads = if hold.mode == Mode::Read { hold.guards } else { 0 };
     held.of(hold.mode) >= hold.guards

@@ -9,16 +9,16 @@ use super::{
 use crate::{
     model::{
         Op as Alone, Setup as Side, Wrong,
+        contents::LockContents,
         names::{LockNames, owner},
         rules::{self, broken},
-        standing::Standing,
     },
     redis::{Redis, Reply},
 };
 
 /// What stands of each lock.
-pub(super) fn standings(setup: &Setup, redis: &Redis) -> [Standing; 2] {
-    [0, 1].map(|lock| Standing::of(redis, setup.kinds[lock], &setup.names[lock]))
+pub(super) fn contents_of_both(setup: &Setup, redis: &Redis) -> [LockContents; 2] {
+    [0, 1].map(|lock| LockContents::of(redis, setup.kinds[lock], &setup.names[lock]))
 }
 
 /// A step that was taken.
@@ -52,7 +52,8 @@ impl Step<'_> {
 
     /// A step on one lock, which is none of the other's business.
     fn judge_one(&self, lock: usize, owner: u8, op: Alone) -> Result<(), Wrong> {
-        let [before, after] = [&self.world.redis, self.redis].map(|at| standings(self.setup, at));
+        let [before, after] =
+            [&self.world.redis, self.redis].map(|at| contents_of_both(self.setup, at));
         // On the native wire the token is that of both.
         let (was, is) = (&before[1 - lock], &after[1 - lock]);
         broken(Wrong::CutShort, (&was.held, &was.waiters) != (&is.held, &is.waiters))?;
@@ -118,7 +119,7 @@ impl Step<'_> {
         reply: &Reply,
         judge: impl Fn(&rules::Step<'_>) -> Result<(), Wrong>,
     ) -> Result<(), Wrong> {
-        let of = |redis| Standing::of(redis, self.setup.kinds[lock], &self.setup.names[lock]);
+        let of = |redis| LockContents::of(redis, self.setup.kinds[lock], &self.setup.names[lock]);
         let (before, after) = (of(&self.world.redis), of(self.redis));
         judge(&rules::Step {
             setup: &self.sides[lock],

@@ -1,5 +1,6 @@
-//! Policy files, from outside: which are invalid, which are valid, their schema.
+//! Policy files, from outside: which are invalid, which are valid, their fields and schema.
 
+mod each_field;
 mod explain;
 mod files;
 mod invalid;

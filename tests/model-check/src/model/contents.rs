@@ -46,9 +46,9 @@ pub(crate) struct Waiter {
     pub(crate) left: i64,
 }
 
-/// What stands.
+/// The holders and waiters of a lock in the order of the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct LockContents {
     pub(crate) held: Vec<Held>,
     /// In order.
     pub(crate) waiters: Vec<Waiter>,
@@ -56,10 +56,10 @@ pub(crate) struct Standing {
     pub(crate) token: i64,
 }
 
-impl Standing {
+impl LockContents {
     pub(crate) fn of(redis: &Redis, kind: Kind, names: &LockNames) -> Self {
         if names.wire == Wire::Native {
-            return native::standing(redis, names);
+            return native::contents(redis, names);
         }
         let held = match kind {
             Kind::ReadWrite | Kind::FairReadWrite => read_write(redis, names),
