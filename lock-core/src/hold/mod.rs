@@ -14,6 +14,7 @@ mod lease;
 mod leavers;
 mod linger;
 mod local_handoff;
+mod local_queues;
 mod mode_change;
 mod observed;
 mod park;
