@@ -1,7 +1,7 @@
 //! Describes the work of holds and waits for operators: see [`WorkInfo`].
 
 use std::{
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, atomic::Ordering::Relaxed},
     time::SystemTime,
 };
 
@@ -43,7 +43,8 @@ impl Hold {
         let since = SystemTime::now().checked_sub(held);
         let scope = self.scope.as_ref().and_then(Weak::upgrade);
         let own = Some(&self.lease.owner);
-        describe(self.name.as_ref(), &self.site, scope.as_deref(), since, own)
+        let work = describe(self.name.as_ref(), &self.site, scope.as_deref(), since, own);
+        WorkInfo { listens: Some(self.listeners.load(Relaxed) > 0), ..work }
     }
 }
 

@@ -65,6 +65,11 @@ pub struct WorkInfo {
     /// not have them. Of several owners that a process has at one key, one has the count.
     #[serde(skip_serializing_if = "is_zero")]
     pub local_waiters: usize,
+    /// Whether the holder listens to requests to release: see
+    /// [`LockGuard::release_requested`](crate::LockGuard::release_requested). `None`: of a waiter, or
+    /// not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listens: Option<bool>,
 }
 
 /// Describes the work of a [`Scope`](crate::Scope), such as its request. Called when it is written
@@ -157,6 +162,7 @@ mod tests {
             also_holds: vec!["stock:7".to_owned()],
             waits_for: Some("invoice:1".to_owned()),
             local_waiters: 3,
+            listens: Some(true),
             ..WorkInfo::default()
         };
         let text = work.clone().into_text();
@@ -189,6 +195,10 @@ mod tests {
         let other =
             WorkInfo::parse(r#"{"name":"n","later":true}"#).expect("fields of later versions");
         assert_eq!(other.name.as_deref(), Some("n"));
-        assert_eq!(other.local_waiters, 0, "as an earlier version writes it");
+        assert_eq!(
+            (other.local_waiters, other.listens),
+            (0, None),
+            "as an earlier version writes it"
+        );
     }
 }

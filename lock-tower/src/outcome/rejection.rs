@@ -1,6 +1,6 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
-use lock_core::{AcquireError, Lost};
+use lock_core::{AcquireError, Lost, LostCause};
 use lock_policy::{__private::AnswerOverride, KeyRejection, Outcome};
 
 use super::{
@@ -26,6 +26,8 @@ pub(crate) struct Rejection {
     pub(crate) is_late: bool,
     /// Whether the lock had been granted, and was counted as granted.
     pub(crate) granted: bool,
+    /// Whether an operator took the lock away.
+    pub(crate) taken: bool,
     pub(crate) released_in: Duration,
 }
 
@@ -50,6 +52,7 @@ impl Rejection {
             waited: Duration::ZERO,
             is_late: false,
             granted: false,
+            taken: false,
             released_in: when_released(None, Duration::ZERO, None),
         }
     }
@@ -118,7 +121,7 @@ impl Rejection {
     /// Creates a rejection for work that a lost lock cancelled.
     pub(crate) fn lost(caller: &Arc<Caller>, lost: &Lost) -> Self {
         let rejection = Self::new(Outcome::Lost, caller).because(lost.cause().to_string());
-        Self { granted: true, ..rejection }
+        Self { granted: true, taken: lost.cause() == LostCause::Taken, ..rejection }
     }
 
     pub(crate) fn because(self, why: impl Into<Cow<'static, str>>) -> Self {

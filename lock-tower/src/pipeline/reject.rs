@@ -74,6 +74,8 @@ fn log(rejection: &Rejection, retry_after: Option<Duration>) {
         };
     }
     match rejection.outcome {
+        // By an operator, who knows of it.
+        Outcome::Lost if rejection.taken => line!(info),
         Outcome::Busy
         | Outcome::Draining
         | Outcome::KeyMissing
