@@ -67,7 +67,7 @@ fn lock(row: &Row) -> Markup {
                 td { (times::text(holders.iter().filter_map(|holder| holder.age).max())) }
                 td { (times::text(lock.remaining)) }
                 td {
-                    @if !lock.waiters.is_empty() { (lock.waiters.len()) }
+                    @if lock.waiting > 0 { (lock.waiting) }
                     @if let Some(longest) = longest { ", longest " (times::text(Some(longest))) }
                 }
                 td { @if let Some(work) = holders.first().and_then(|holder| holder.work.as_ref()) { (purpose(work)) } }

@@ -29,6 +29,7 @@ fn summary(lock: &Inspection) -> Markup {
         }
         @if let Some(left) = lock.remaining { ", " (times::text(Some(left))) " left" }
         @if let Some(free) = lock.free_permits { ", " (free) " permits free" }
+        @if lock.waiting > 0 { ", " (lock.waiting) " waiting" }
         @if let Some(token) = lock.fencing_token { ", last fencing token " (token) }
     }
 }
@@ -95,6 +96,9 @@ fn details(work: &WorkInfo) -> Markup {
         @if !work.also_holds.is_empty() {
             " also holds "
             @for held in &work.also_holds { (key(held)) " " }
+        }
+        @if work.local_waiters > 0 {
+            " " span .unknown { (work.local_waiters) " waiting behind it in its process" }
         }
         @if let Some(wanted) = &work.waits_for { " waits for " (key(wanted)) }
     }

@@ -18,7 +18,7 @@ pub use crate::{
 pub use lock_store::{
     Kind, Mode, misleads,
     runtime::{Mutex, RwLock},
-    visible,
+    time_text, visible,
 };
 
 /// The settings of an attribute.

@@ -88,7 +88,7 @@ pub use outcome::{
 pub use snapshot::{HolderSnapshot, LockSnapshot, WaiterSnapshot};
 pub use store_admin::StoreAdmin;
 #[doc(hidden)]
-pub use types::{ClientId, Owners, lease, misleads, visible};
+pub use types::{ClientId, Owners, lease, misleads, time_text, visible};
 pub use types::{
     ClientInfo, FencingToken, ForcedRelease, IntoLockKey, InvalidOptions, KeyError, KeyPage, Kind,
     LockKey, Mode, OwnerId, StoreError, Unavailable, UnknownKind, Unsupported,

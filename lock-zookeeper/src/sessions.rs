@@ -120,6 +120,10 @@ impl Sessions {
         let mut state = states.peek_state();
         loop {
             if state.is_terminated() {
+                if self.closed.is_cancelled() {
+                    // Ended by `close`, on another thread.
+                    return;
+                }
                 tracing::warn!(target: "lock_core::zookeeper", state = %state, "the session with ZooKeeper has ended; all its locks are lost");
                 let silent = Some((Instant::now(), format!("the session has ended: {state}")));
                 // Removed before the next session is requested: callers that come now wait for that

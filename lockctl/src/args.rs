@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    commands::{check, explain, graph, inspect, list, permits, release, schema, watch},
+    commands::{
+        check, completions, explain, graph, inspect, list, permits, release, schema, watch,
+    },
     outcome::CommandResult,
 };
 
@@ -48,6 +50,7 @@ pub(crate) enum Command {
     Graph(graph::Args),
     Permits(permits::Args),
     Release(release::Args),
+    Completions(completions::Args),
 }
 
 impl Command {
@@ -62,6 +65,7 @@ impl Command {
             Command::Graph(args) => args.run(),
             Command::Permits(args) => args.run(),
             Command::Release(args) => args.run(),
+            Command::Completions(args) => args.run(),
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::{env, fs, time::Duration};
 
-use lock_core::{ConnectError, InspectError, LockClient, LockClientBuilder, Tls};
+use lock_core::{
+    __private::time_text, ConnectError, InspectError, LockClient, LockClientBuilder, Tls,
+};
 use serde_json::{Value, json};
 
 use crate::{
     outcome::{CommandError, CommandResult},
-    participants::seconds,
     visible::visible,
 };
 
@@ -142,7 +143,7 @@ impl Live {
     /// Formats the remaining time of a lock.
     pub(crate) fn left(&self, remaining: Option<Duration>) -> String {
         match (remaining, self.kind) {
-            (Some(remaining), _) => format!("{} left", seconds(remaining)),
+            (Some(remaining), _) => format!("{} left", time_text(remaining)),
             (None, StoreKind::Redis) => "no end".to_owned(),
             // The session may end at any time: its end is known to the ensemble alone.
             (None, StoreKind::ZooKeeper) => "until its session ends".to_owned(),
@@ -184,7 +185,7 @@ fn not_connected(why: &ConnectError, from: &str) -> CommandError {
         ConnectError::InvalidUrl { .. } => CommandError::usage(&message),
         ConnectError::MissingFeature { feature } => CommandError::usage(&format!(
             "this lockctl was built without the feature `{feature}`, which the URL of {from} needs: \
-             install it with `cargo install lockctl --features {feature}`"
+             build it with `--features {feature}`"
         )),
         ConnectError::InvalidOptions(why) => CommandError::usage(&why.to_string()),
         _ => CommandError::store(message),

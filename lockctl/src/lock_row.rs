@@ -44,7 +44,7 @@ impl LockRow {
             holder,
             age: first.and_then(|first| first.age),
             left: first.map(|_| live.left(seen.remaining)).unwrap_or_default(),
-            waiters: seen.waiters.len(),
+            waiters: seen.waiting,
             longest_wait: seen.waiters.iter().filter_map(|waiter| waiter.age).max(),
             work: first.and_then(|first| words(first.work.as_ref()?)).unwrap_or_default(),
         }

@@ -1,7 +1,7 @@
 //! `lockctl`: checks and explains policy files, and inspects live locks in Redis or ZooKeeper.
 //!
-//! Install it with `cargo install lockctl`; `lockctl --help` lists the commands and the exit codes,
-//! `lockctl COMMAND --help` the fields of `--json`'s output.
+//! `lockctl --help` lists the commands and the exit codes, `lockctl COMMAND --help` the fields of
+//! `--json`'s output.
 
 mod args;
 mod commands;

@@ -1,8 +1,6 @@
 //! Formats holders and waiters of a lock, as text and as JSON.
 
-use std::time::Duration;
-
-use lock_core::{ClientInfo, HolderInfo, Kind, WaiterInfo, WorkInfo};
+use lock_core::{__private::time_text, ClientInfo, HolderInfo, Kind, WaiterInfo, WorkInfo};
 
 use crate::{live::Live, visible::visible};
 
@@ -21,7 +19,7 @@ pub(crate) fn holders(live: &Live, holders: &[HolderInfo], kind: Option<Kind>) -
             holds,
             visible(&holder.owner),
             live.left(holder.remaining),
-            holder.age.map_or_else(String::new, |age| format!("for {}", seconds(age))),
+            holder.age.map_or_else(String::new, |age| format!("for {}", time_text(age))),
         ]
     });
     let works = holders.iter().map(|holder| holder.work.as_ref());
@@ -35,15 +33,11 @@ pub(crate) fn waiters(waiters: &[WaiterInfo]) -> Vec<String> {
             client_name(waiter.client.as_ref()),
             waiter.mode.to_string(),
             visible(&waiter.owner),
-            waiter.age.map_or_else(String::new, |age| format!("for {}", seconds(age))),
+            waiter.age.map_or_else(String::new, |age| format!("for {}", time_text(age))),
         ]
     });
     let works = waiters.iter().map(|waiter| waiter.work.as_ref());
     with_work(aligned(&rows.collect::<Vec<_>>()), works)
-}
-
-pub(crate) fn seconds(time: Duration) -> String {
-    format!("{:.1} s", time.as_secs_f64())
 }
 
 pub(crate) fn client_name(client: Option<&ClientInfo>) -> String {
@@ -100,6 +94,8 @@ pub(crate) fn words(work: &WorkInfo) -> Option<String> {
         named("trace ", &work.trace_id),
         also,
         named("waits for ", &work.waits_for),
+        (work.local_waiters > 0)
+            .then(|| format!("{} waiting behind it in its process", work.local_waiters)),
     ];
     let words: Vec<_> = words.into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join(", "))

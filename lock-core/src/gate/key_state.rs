@@ -133,6 +133,11 @@ impl<T: Tenant> KeyState<T> {
         self.queue().len()
     }
 
+    /// Waiters in the queue that were not cancelled.
+    pub(super) fn live_waiters(&self) -> usize {
+        self.queue().filter(|waiter| !waiter.admit.is_closed()).count()
+    }
+
     pub(super) fn close(&mut self) -> Option<VecDeque<Waiter<T>>> {
         self.wait_queue.as_deref_mut().map(|wait_queue| std::mem::take(&mut wait_queue.queue))
     }

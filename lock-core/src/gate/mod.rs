@@ -273,17 +273,17 @@ impl<T: Tenant> Gate<T> {
 
     /// The number of acquisitions of this process that wait, for all keys.
     pub(crate) fn waiting(&self) -> usize {
-        let keys = self.lock();
-        let waiters = keys.values().flat_map(KeyState::queue);
-        waiters.filter(|waiter| !waiter.admit.is_closed()).count()
+        self.lock().values().map(KeyState::live_waiters).sum()
+    }
+
+    /// How many of them wait for `key`.
+    pub(crate) fn waiting_for(&self, key: &LockKey) -> usize {
+        self.lock().get(key).map_or(0, KeyState::live_waiters)
     }
 
     /// How many wait for the key for which most do.
     pub(crate) fn longest_queue(&self) -> usize {
-        let keys = self.lock();
-        let open =
-            |state: &KeyState<T>| state.queue().filter(|waiter| !waiter.admit.is_closed()).count();
-        keys.values().map(open).max().unwrap_or_default()
+        self.lock().values().map(KeyState::live_waiters).max().unwrap_or_default()
     }
 
     fn permit(self: &Arc<Self>, key: &LockKey, access: Access) -> Permit<T> {

@@ -13,8 +13,8 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Gate, Permit, lease::Lease, reconcile_queue::ReconcileQueue, renewal::Schedule,
-    silent_shards::Breaker,
+    Gate, Permit, lease::Lease, local_queues::LocalQueues, reconcile_queue::ReconcileQueue,
+    renewal::Schedule, silent_shards::Breaker,
 };
 use crate::{
     report::{EventLog, LockOrder, Statistics, WorkLog},
@@ -35,6 +35,7 @@ pub(crate) struct ClientInner {
     pub(crate) schedule: Arc<Schedule>,
     pub(crate) queue: Arc<ReconcileQueue>,
     pub(crate) work_log: Arc<WorkLog>,
+    pub(super) local_queues: Arc<LocalQueues>,
     /// Places at the gate: locks that are acquired, held or not yet released.
     pub(crate) holds: AtomicUsize,
     pub(crate) hold_ended: Notify,
@@ -56,19 +57,24 @@ impl ClientInner {
         settings: ClientConfig,
         tasks: Arc<Tasks>,
     ) -> Self {
+        let gate = Gate::new(settings.max_waiters, settings.max_waiters_total);
+        let (schedule, work_log) = (Arc::<Schedule>::default(), Arc::<WorkLog>::default());
+        let shared = (Arc::clone(&gate), Arc::clone(&schedule), Arc::clone(&work_log));
+        let local_queues = LocalQueues::new(shared.0, shared.1, shared.2);
         Self {
             owners,
             store,
-            gate: Gate::new(settings.max_waiters, settings.max_waiters_total),
+            gate,
             breaker: Breaker::default(),
             lock_order: LockOrder::default(),
             events: EventLog::default(),
             statistics: Statistics::default(),
             settings,
             tasks,
-            schedule: Arc::default(),
+            schedule,
             queue: Arc::default(),
-            work_log: Arc::default(),
+            work_log,
+            local_queues: Arc::new(local_queues),
             holds: AtomicUsize::new(0),
             hold_ended: Notify::new(),
             draining: watch::Sender::new(false),

@@ -14,6 +14,7 @@ mod lease;
 mod leavers;
 mod linger;
 mod local_handoff;
+mod local_queues;
 mod mode_change;
 mod observed;
 mod park;
@@ -30,7 +31,10 @@ mod taken;
 mod work;
 
 use std::{
-    sync::{Arc, MutexGuard, OnceLock, Weak},
+    sync::{
+        Arc, MutexGuard, OnceLock, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -80,6 +84,8 @@ pub(crate) struct Hold {
     /// The scope that it is in.
     scope: Option<Weak<ScopeHolds>>,
     state: Mutex<HoldInner>,
+    /// Futures that listen to requests to release.
+    listeners: AtomicUsize,
     /// Notifies of its loss; created on demand, because most holds are not watched.
     changed: OnceLock<watch::Sender<Option<LostCause>>>,
 }
@@ -138,6 +144,22 @@ impl HoldEnd {
     }
 }
 
+/// A future that listens to requests to release.
+struct Listener<'a>(&'a Hold);
+
+impl<'a> Listener<'a> {
+    fn new(hold: &'a Hold) -> Self {
+        hold.listeners.fetch_add(1, Ordering::Relaxed);
+        Self(hold)
+    }
+}
+
+impl Drop for Listener<'_> {
+    fn drop(&mut self) {
+        self.0.listeners.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Hold {
     fn new(
         lease: &Arc<Lease>,
@@ -169,6 +191,7 @@ impl Hold {
             granted_at,
             scope: request.scope.as_ref().map(Arc::downgrade),
             state: Mutex::new(state),
+            listeners: AtomicUsize::new(0),
             changed: OnceLock::new(),
         }
     }
@@ -268,6 +291,7 @@ impl Hold {
             return std::future::pending().await;
         };
         let mut wakeups = client.store.wakeups(WakeTopic::ReleaseRequest(key.clone()));
+        let (_listener, mut recorded) = (Listener::new(self), false);
         while self.check().is_ok() {
             let subscribed_in_time = tokio::time::timeout(LOOK_FOR_REQUESTS, wakeups.subscribed());
             let _ = subscribed_in_time.await;
@@ -278,6 +302,10 @@ impl Hold {
                 return;
             }
             let _ = tokio::time::timeout(LOOK_FOR_REQUESTS, wakeups.woken()).await;
+            if !std::mem::replace(&mut recorded, true) {
+                // Before the first renewal, so that an operator sees that it listens.
+                self.record_work();
+            }
         }
         std::future::pending().await
     }
@@ -414,7 +442,12 @@ impl Hold {
         let held_for_ms = LeaseInstant::now().since(self.granted_at).as_millis();
         // Keys may carry personal data.
         let named = self.lease.client.settings.log_keys.then(|| display(key));
-        tracing::warn!(key = named, %cause, held_for_ms, "lock lost");
+        if cause == LostCause::Taken {
+            // By an operator, who knows of it.
+            tracing::info!(key = named, %cause, held_for_ms, "lock lost");
+        } else {
+            tracing::warn!(key = named, %cause, held_for_ms, "lock lost");
+        }
         if named.is_none() {
             tracing::debug!(key = %key, %cause, "lock lost");
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lock_store::{LockStore, Owners, runtime::Tasks};
 
-use super::{ClientInner, reconcile, renewal};
+use super::{ClientInner, local_queues, reconcile, renewal};
 use crate::{report, types::ClientConfig};
 
 pub(crate) fn start(
@@ -21,6 +21,10 @@ pub(crate) fn start(
     let (store, ended) = (Arc::clone(&client.store), client.ended.clone());
     client.tasks.spawn_task_of(&client.work_log, move |log| {
         report::work(log, Arc::clone(&store), ended.clone())
+    });
+    let ended = client.ended.clone();
+    client.tasks.spawn_task_of(&client.local_queues, move |queues| {
+        local_queues::work(queues, ended.clone())
     });
     Arc::new(client)
 }

@@ -1,14 +1,17 @@
 //! Describes the work of holds and waits for operators: see [`WorkInfo`].
 
 use std::{
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, atomic::Ordering::Relaxed},
     time::SystemTime,
 };
 
 use lock_store::{Holder, Kind, LockKey, OwnerId, runtime::LeaseInstant};
 use tokio::time::Instant;
 
-use super::{ClientInner, Hold, Lease, LockRequest, ScopeHolds, Stage, WaitDeadline};
+use super::{
+    ClientInner, Hold, Lease, LockRequest, ScopeHolds, Stage, WaitDeadline,
+    local_queues::LocalQueues,
+};
 use crate::{
     report::{Describe, WorkSource},
     types::{CallSite, LockName, MOST_KEYS, WorkInfo},
@@ -22,14 +25,15 @@ struct Wait {
     site: CallSite,
     scope: Option<Arc<ScopeHolds>>,
     since: SystemTime,
+    /// The owner that waits at the store; a waiter in this process' own queue has none yet.
+    owner: Option<OwnerId>,
+    queues: Arc<LocalQueues>,
 }
 
 /// A wait that is written down until this is dropped.
 #[derive(Debug)]
 pub(crate) struct WaitRecord {
     client: Arc<ClientInner>,
-    /// The owner that waits at the store; a waiter in this process' own queue has none yet.
-    owner: Option<OwnerId>,
     wait: Arc<Wait>,
 }
 
@@ -39,7 +43,8 @@ impl Hold {
         let since = SystemTime::now().checked_sub(held);
         let scope = self.scope.as_ref().and_then(Weak::upgrade);
         let own = Some(&self.lease.owner);
-        describe(self.name.as_ref(), &self.site, scope.as_deref(), since, own)
+        let work = describe(self.name.as_ref(), &self.site, scope.as_deref(), since, own);
+        WorkInfo { listens: Some(self.listeners.load(Relaxed) > 0), ..work }
     }
 }
 
@@ -47,7 +52,13 @@ impl Describe for Wait {
     fn work(&self) -> Option<WorkInfo> {
         let (scope, since) = (self.scope.as_deref(), Some(self.since));
         let work = describe(self.name.as_ref(), &self.site, scope, since, None);
-        Some(WorkInfo { waits_for: Some(self.key.to_string()), waits_since: since, ..work })
+        let local_waiters = self.owner.as_ref().map(|owner| self.queues.count(&self.key, owner));
+        Some(WorkInfo {
+            waits_for: Some(self.key.to_string()),
+            waits_since: since,
+            local_waiters: local_waiters.unwrap_or_default(),
+            ..work
+        })
     }
 }
 
@@ -61,7 +72,8 @@ impl Describe for Lease {
             }
             state.holds.iter().next()
         };
-        first.map(|hold| hold.work())
+        let local_waiters = self.client.local_queues.count(&self.key, &self.owner);
+        first.map(|hold| WorkInfo { local_waiters, ..hold.work() })
     }
 }
 
@@ -118,13 +130,11 @@ impl Lease {
         if !self.client.settings.record_work {
             return;
         }
-        let is_first = !std::mem::replace(&mut self.state().recorded, true);
-        if is_first {
-            let this: Weak<Self> = Arc::downgrade(self);
-            self.client.work_log.put(self.holder(), WorkSource::Hold(this));
-        } else {
-            self.client.work_log.changed(&self.owner);
-        }
+        self.state().recorded = true;
+        // Also if it was recorded before: on its way to the next holder it had no work, and its record may
+        // have been removed.
+        let this: Weak<Self> = Arc::downgrade(self);
+        self.client.work_log.put(self.holder(), WorkSource::Hold(this));
     }
 }
 
@@ -157,6 +167,8 @@ impl WaitRecord {
             site: request.options.site.clone(),
             scope: request.scope.clone(),
             since: wait_deadline.started_at_wall_clock(),
+            owner: lease.map(|lease| lease.owner.clone()),
+            queues: Arc::clone(&client.local_queues),
         });
         if let Some(scope) = &wait.scope {
             scope.begin_wait(&wait.key, wait.since);
@@ -167,12 +179,14 @@ impl WaitRecord {
                 hold.lease.record_work();
             }
         }
-        if let Some(lease) = lease {
-            let wait: Arc<Wait> = Arc::clone(&wait);
-            client.work_log.put(lease.holder(), WorkSource::Wait(wait));
+        match lease {
+            Some(lease) => {
+                let wait: Arc<Wait> = Arc::clone(&wait);
+                client.work_log.put(lease.holder(), WorkSource::Wait(wait));
+            }
+            None => client.local_queues.begin_wait(&wait.key),
         }
-        let owner = lease.map(|lease| lease.owner.clone());
-        Some(Self { client: Arc::clone(client), owner, wait })
+        Some(Self { client: Arc::clone(client), wait })
     }
 
     pub(crate) fn since(&self) -> SystemTime {
@@ -182,15 +196,16 @@ impl WaitRecord {
 
 impl Drop for WaitRecord {
     fn drop(&mut self) {
-        let Wait { key, scope, .. } = &*self.wait;
+        let Wait { key, scope, owner, queues, .. } = &*self.wait;
         if let Some(scope) = scope {
             scope.end_wait(key);
             for hold in scope.live(|_| true) {
                 hold.lease.client.work_log.changed(&hold.lease.owner);
             }
         }
-        if let Some(owner) = &self.owner {
-            self.client.work_log.end_wait(owner);
+        match owner {
+            Some(owner) => self.client.work_log.end_wait(owner),
+            None => queues.end_wait(key),
         }
     }
 }

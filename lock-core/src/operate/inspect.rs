@@ -142,12 +142,17 @@ impl Known {
                 work,
             }
         });
+        let (holders, waiters): (Vec<_>, Vec<_>) = (holders.collect(), waiters.collect());
+        let works = holders.iter().map(|holder: &HolderInfo| &holder.work);
+        let works = works.chain(waiters.iter().map(|waiter: &WaiterInfo| &waiter.work));
+        let local_waiters = works.flatten().map(|work| work.local_waiters);
         Inspection {
+            waiting: local_waiters.fold(waiters.len(), usize::saturating_add),
             kind: found.kind,
             mode: found.mode,
-            holders: holders.collect(),
+            holders,
             remaining: found.remaining,
-            waiters: waiters.collect(),
+            waiters,
             free_permits: found.free_permits,
             fencing_token: found.token,
             complete: found.complete,

@@ -5,14 +5,14 @@
 //! apart from the commands of locks: no lock waits for them or relies on them.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     fmt,
     sync::{Arc, Weak},
     time::Duration,
 };
 
 use lock_store::{
-    Holder, LockStore, OwnerId, StoreError, WorkRecord,
+    Holder, LockKey, LockStore, OwnerId, StoreError, WorkRecord,
     runtime::{Backoff, LeaseInstant, Mutex, lease_clock},
 };
 use tokio::sync::Notify;
@@ -144,6 +144,19 @@ impl WorkLog {
         self.change(owner, |_| {});
     }
 
+    /// Whether an owner has a record.
+    pub(crate) fn has(&self, owner: &OwnerId) -> bool {
+        self.records.lock().all.get(owner).is_some_and(Record::is_live)
+    }
+
+    /// The owners that have a record at one of these keys.
+    pub(crate) fn owners_at(&self, keys: &HashSet<LockKey>) -> Vec<(LockKey, OwnerId)> {
+        let records = self.records.lock();
+        let live = records.all.values().filter(|record| record.is_live());
+        let at = live.map(|Record { holder, .. }| (holder.key.clone(), holder.owner.clone()));
+        at.filter(|(key, _)| keys.contains(key)).collect()
+    }
+
     fn change(&self, owner: &OwnerId, change: impl FnOnce(&mut Record)) {
         let mut records = self.records.lock();
         let Some(record) = records.all.get_mut(owner) else { return };
@@ -207,6 +220,13 @@ impl Records {
                 self.changed.push_back(owner);
             }
         }
+    }
+}
+
+impl Record {
+    /// Whether it is of a holder or a waiter, and is not to be removed.
+    fn is_live(&self) -> bool {
+        matches!(self.source, WorkSource::Hold(_) | WorkSource::Wait(_))
     }
 }
 

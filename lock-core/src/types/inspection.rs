@@ -29,9 +29,12 @@ pub struct Inspection {
     #[serde(rename = "remaining_ms", serialize_with = "as_json::millis")]
     pub remaining: Option<Duration>,
     /// The waiters that the store knows: of the fair kinds in order, up to 64 of each process; of
-    /// the others the one that is next. Waiters behind another waiter of the same process are not
-    /// known to the store.
+    /// the others one of each process. The others are counted in [`waiting`](Self::waiting).
     pub waiters: Vec<WaiterInfo>,
+    /// How many callers wait for it: the waiters listed here, and those in the queues of their processes
+    /// and of the holders' as these have [recorded](WorkInfo::local_waiters) it. They are counted once one
+    /// of them has waited for a second or two, and only by processes that record the work under locks.
+    pub waiting: usize,
     /// A semaphore's free permits on Redisson's wire, negative while more are in use than there should
     /// be. On every other store the number of permits is each client's own.
     pub free_permits: Option<i64>,

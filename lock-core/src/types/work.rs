@@ -61,6 +61,15 @@ pub struct WorkInfo {
         skip_serializing_if = "Option::is_none"
     )]
     pub waits_since: Option<SystemTime>,
+    /// How many callers of its process wait for this lock in the process' own queue. The store does
+    /// not have them. Of several owners that a process has at one key, one has the count.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub local_waiters: usize,
+    /// Whether the holder listens to requests to release: see
+    /// [`LockGuard::release_requested`](crate::LockGuard::release_requested). `None`: of a waiter, or
+    /// not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listens: Option<bool>,
 }
 
 /// Describes the work of a [`Scope`](crate::Scope), such as its request. Called when it is written
@@ -102,6 +111,11 @@ impl WorkInfo {
             &mut self.span_id,
         ]
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 fn cut(text: &mut Option<String>) {
@@ -147,6 +161,8 @@ mod tests {
             since: Some(SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_654_800_123)),
             also_holds: vec!["stock:7".to_owned()],
             waits_for: Some("invoice:1".to_owned()),
+            local_waiters: 3,
+            listens: Some(true),
             ..WorkInfo::default()
         };
         let text = work.clone().into_text();
@@ -179,5 +195,10 @@ mod tests {
         let other =
             WorkInfo::parse(r#"{"name":"n","later":true}"#).expect("fields of later versions");
         assert_eq!(other.name.as_deref(), Some("n"));
+        assert_eq!(
+            (other.local_waiters, other.listens),
+            (0, None),
+            "as an earlier version writes it"
+        );
     }
 }

@@ -86,6 +86,23 @@ async fn no_key_is_logged_unless_enabled() {
     assert!(!lines.iter().any(|line| line.contains(KEY)), "{lines:?}");
 }
 
+/// An operator that takes a lock away knows of it: no engineer is to be woken.
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_is_taken_away_is_no_warning() {
+    SUBSCRIBED.call_once(|| tracing::subscriber::set_global_default(Recorder).unwrap());
+    LINES.set(Some(Vec::new()));
+    let client = LockClient::in_memory();
+    let guard = client.write(KEY).acquire().await.unwrap();
+    let taken = async {
+        tokio::task::yield_now().await;
+        client.force_release(KEY).await.unwrap();
+    };
+    tokio::join!(guard.lost(), taken);
+    let lines = LINES.take().unwrap();
+    let lost = lines.iter().find(|(_, line)| line.contains("lock lost"));
+    assert_eq!(lost.map(|(level, _)| *level), Some(Level::INFO), "{lines:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn keys_are_logged_where_that_is_allowed() {
     let lines = log(LockClient::builder().log_keys(true)).await;

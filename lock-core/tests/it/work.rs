@@ -273,3 +273,102 @@ async fn of_many_that_wait_in_one_process_one_looks_at_the_holder() {
     assert!(counted.0.load(Ordering::Relaxed) <= 4, "{:?}", counted.0);
     drop(waits);
 }
+
+/// Several callers that wait for one key, in the process of `client`.
+fn crowd(client: &LockClient, callers: usize) -> Vec<tokio::task::JoinHandle<()>> {
+    let wait = |_| {
+        let acquire = client.write("k").wait(LEASE * 10).acquire();
+        tokio::spawn(async move { acquire.await.map(drop).unwrap() })
+    };
+    (0..callers).map(wait).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_behind_the_holder_in_its_process_are_counted() {
+    let (here, there) = clients(&MemoryStore::new());
+    let held = here.write("k").acquire().await.unwrap();
+    let waiting = async || there.inspect("k").await.unwrap().waiting;
+    let mut crowd = crowd(&here, 4);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    // The store has none of them.
+    assert!(there.inspect("k").await.unwrap().waiters.is_empty());
+    assert_eq!(waiting().await, 4);
+    assert_eq!(work(&there, "k").await.unwrap().local_waiters, 4);
+    crowd.pop().unwrap().abort();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(waiting().await, 3);
+    for waiter in crowd {
+        waiter.abort();
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(waiting().await, 0, "known at once when the last has left");
+    drop(held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_behind_a_waiter_of_their_process_are_counted_with_it() {
+    let (here, there) = clients(&MemoryStore::new());
+    let held = there.write("k").acquire().await.unwrap();
+    let crowds = (crowd(&here, 4), crowd(&there, 2));
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let seen = here.inspect("k").await.unwrap();
+    let local = |work: &Option<WorkInfo>| work.as_ref().unwrap().local_waiters;
+    assert_eq!((seen.waiters.len(), seen.waiting), (1, 6));
+    assert_eq!((local(&seen.holders[0].work), local(&seen.waiters[0].work)), (2, 3));
+    drop(held);
+    for waiter in crowds.0.into_iter().chain(crowds.1) {
+        waiter.await.unwrap();
+    }
+    assert_eq!(here.inspect("k").await.unwrap().waiting, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_count_moves_on_with_the_lock() {
+    let (here, there) = clients(&MemoryStore::new());
+    let held = here.write("k").acquire().await.unwrap();
+    let holds = |_| {
+        let acquire = here.write("k").wait(LEASE * 10).acquire();
+        tokio::spawn(async move {
+            let guard = acquire.await.unwrap();
+            tokio::time::sleep(LEASE).await;
+            guard.release().await.unwrap();
+        })
+    };
+    let waits: Vec<_> = (0..4).map(holds).collect();
+    tokio::time::sleep(LEASE).await;
+    assert_eq!(there.inspect("k").await.unwrap().waiting, 4);
+    drop(held);
+    for left in [3, 2, 1, 0] {
+        tokio::time::sleep(LEASE / 2).await;
+        let seen = there.inspect("k").await.unwrap();
+        assert_eq!((seen.holders.len(), seen.waiting), (1, left));
+        tokio::time::sleep(LEASE / 2 + Duration::from_millis(10)).await;
+    }
+    for wait in waits {
+        wait.await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn permits_that_are_waited_for_are_counted() {
+    let (here, there) = clients(&MemoryStore::new());
+    let permits = here.semaphore("k", 1);
+    let _held = permits.permit().acquire().await.unwrap();
+    let wait = |_| tokio::spawn(permits.permit().wait(LEASE * 10).acquire());
+    let waits: Vec<_> = (0..4).map(wait).collect();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let seen = there.inspect("k").await.unwrap();
+    assert_eq!((seen.waiters.len(), seen.waiting), (1, 4));
+    drop(waits);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_that_does_not_change_sends_its_count_once() {
+    let (counted, store) = (Arc::<Counted>::default(), MemoryStore::new());
+    let client = faulty(LockClient::builder().lease(LEASE * 10), &store, Arc::clone(&counted) as _);
+    let held = client.write("k").acquire().await.unwrap();
+    let crowd = crowd(&client, 200);
+    tokio::time::sleep(LEASE).await;
+    assert_eq!(counted.0.load(Ordering::Relaxed), 1);
+    drop((held, crowd));
+}

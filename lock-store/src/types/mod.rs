@@ -9,6 +9,7 @@ pub mod lease;
 mod mode;
 mod owner;
 mod store_error;
+mod time_text;
 mod unavailable;
 mod visible;
 
@@ -20,5 +21,6 @@ pub use kind::{Kind, UnknownKind};
 pub use mode::Mode;
 pub use owner::{ClientId, OwnerId, Owners};
 pub use store_error::{StoreError, Unsupported};
+pub use time_text::time_text;
 pub use unavailable::Unavailable;
 pub use visible::{misleads, visible};

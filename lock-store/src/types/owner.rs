@@ -55,6 +55,10 @@ fn hex(bytes: [u8; 16]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The number of a client as a whole, and how it is displayed.
+const WHOLE: u64 = u64::MAX;
+const WHOLE_TEXT: &str = "all";
+
 /// The owner of one hold, as a [store](crate::LockStore) knows it: fresh for every outermost
 /// acquisition and never used again, so a late release of an old hold can touch nothing that came
 /// after it.
@@ -86,7 +90,7 @@ impl OwnerId {
     /// How [`Owners::whole`] of a client is displayed.
     #[doc(hidden)]
     pub fn text_of_whole(client: &str) -> String {
-        format!("{client}:{}", u64::MAX)
+        format!("{client}:{WHOLE_TEXT}")
     }
 
     /// The owner that is displayed as `<client>:<number>`.
@@ -140,6 +144,7 @@ impl fmt::Display for OwnerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Name::Numbered(ClientId(client), 0) => f.write_str(client),
+            Name::Numbered(ClientId(client), WHOLE) => write!(f, "{client}:{WHOLE_TEXT}"),
             Name::Numbered(ClientId(client), number) => {
                 f.write_str(client)?;
                 f.write_str(":")?;
@@ -179,7 +184,7 @@ impl Owners {
     /// The client as a whole, for its records: no acquisition has this number.
     #[doc(hidden)]
     pub fn whole(&self) -> OwnerId {
-        OwnerId(Name::Numbered(self.client.clone(), u64::MAX))
+        OwnerId(Name::Numbered(self.client.clone(), WHOLE))
     }
 
     #[doc(hidden)]
@@ -207,6 +212,15 @@ mod tests {
         assert_eq!(groups, [8, 4, 4, 4, 12]);
         assert_eq!(&uuid[14..15], "8", "version 8");
         assert!("89ab".contains(&uuid[19..20]), "variant");
+    }
+
+    #[test]
+    fn a_client_as_a_whole_has_no_number() {
+        let owners = Owners::new(ClientId::random());
+        let (whole, client) = (owners.whole().to_string(), owners.client().as_str());
+        assert_eq!(whole, format!("{client}:all"));
+        assert_eq!(whole, OwnerId::text_of_whole(client));
+        assert_eq!(OwnerId::parse(&whole), None, "nothing can be released by it");
     }
 
     #[cfg(feature = "test-util")]

@@ -1,6 +1,6 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
-use lock_core::{AcquireError, LockError, Lost};
+use lock_core::{AcquireError, LockError, Lost, LostCause};
 use lock_policy::{__private::AnswerOverride, KeyRejection, Outcome};
 
 use super::{
@@ -28,6 +28,8 @@ pub(crate) struct Rejection {
     pub(crate) is_counted: bool,
     /// Whether the handler has already done something, so that the request must not simply be repeated.
     pub(crate) is_after_work: bool,
+    /// Whether an operator took the lock away.
+    pub(crate) taken: bool,
     pub(crate) released_in: Duration,
 }
 
@@ -53,6 +55,7 @@ impl Rejection {
             is_late: false,
             is_counted: false,
             is_after_work: false,
+            taken: false,
             released_in: when_released(None, Duration::ZERO, None),
         }
     }
@@ -131,7 +134,7 @@ impl Rejection {
     /// Creates a rejection for work that a lost lock cancelled.
     pub(crate) fn lost(caller: &Arc<Caller>, lost: &Lost) -> Self {
         let rejection = Self::new(Outcome::Lost, caller).because(lost.cause().to_string());
-        Self { is_counted: true, ..rejection }
+        Self { is_counted: true, taken: lost.cause() == LostCause::Taken, ..rejection }
     }
 
     pub(crate) fn because(self, why: impl Into<Cow<'static, str>>) -> Self {

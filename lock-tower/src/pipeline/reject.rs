@@ -77,6 +77,8 @@ fn log(rejection: &Rejection, retry_after: Option<Duration>) {
         print_without_log(why);
     }
     match rejection.outcome {
+        // By an operator, who knows of it.
+        Outcome::Lost if rejection.taken => line!(info),
         Outcome::Busy
         | Outcome::Draining
         | Outcome::KeyMissing

@@ -102,7 +102,7 @@ impl RequestHold {
     pub(crate) fn lost_while_streaming(&self, lost: &Lost) {
         let (policy, route, cause) =
             (&*self.policy.name, self.context.caller.route(), lost.cause());
-        tracing::warn!(policy, route, %cause, "lock lost: the response is cut short");
+        log_loss(policy, route, cause, "lock lost: the response is cut short");
     }
 
     /// Returns the token for the response, if the settings ask for it and there is one.
@@ -167,8 +167,17 @@ impl RequestHold {
         record::lost(&self.policy.name, cause);
         if self.only_signals() {
             let (policy, route) = (&*self.policy.name, self.context.caller.route());
-            tracing::warn!(policy, route, %cause, "lock lost: the handler was notified and continued");
+            log_loss(policy, route, cause, "lock lost: the handler was notified and continued");
         }
+    }
+}
+
+fn log_loss(policy: &str, route: Option<&str>, cause: LostCause, what: &'static str) {
+    if cause == LostCause::Taken {
+        // By an operator, who knows of it.
+        tracing::info!(policy, route, %cause, "{what}");
+    } else {
+        tracing::warn!(policy, route, %cause, "{what}");
     }
 }
 

@@ -3,9 +3,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use lock_core::{ClientInfo, Inspection, LockKey, WorkInfo};
 use serde_json::{Value, json};
 
-use super::list::{Selection, inspected};
+use super::list::Selection;
 use crate::{
-    live::{Live, StoreArgs, not_done},
+    live::{Live, StoreArgs},
     outcome::{CommandOutput, CommandResult, Exit},
     participants::client_name,
     visible::visible,
@@ -46,9 +46,8 @@ struct WaitingClient {
 impl Args {
     pub(crate) fn run(&self) -> CommandResult {
         self.store.carry_out(async |live| {
-            let listed = self.selection.list(live).await?;
-            let seen = inspected(live, &listed.keys).await.map_err(|why| not_done(&why))?;
-            Ok(self.answer(live, &waits(&seen.locks), listed.complete))
+            let seen = self.selection.read(live).await?;
+            Ok(self.answer(live, &waits(&seen.locks), seen.complete))
         })
     }
 

@@ -1,5 +1,5 @@
 use lock_core::{Inspection, Kind};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     live::{Live, StoreArgs, not_done},
@@ -16,12 +16,14 @@ With --json:
   {\"store\": {\"kind\": \"redis\" | \"zookeeper\", \"url\", \"from\"}, \"key\", \"kind\": text | null,
     \"mode\": \"read\" | \"write\" | null, \"remaining_ms\": number | null,
     \"free_permits\": number | null, \"fencing_token\": number | null, \"complete\": bool,
+    \"waiting\": number, those included that wait in the queue of their own process,
     \"holders\": [{\"owner\", \"service\": text | null, \"instance\": text | null, \"reads\", \"writes\",
       \"remaining_ms\": number | null, \"age_ms\": number | null, \"work\": work | null}],
     \"waiters\": [{\"owner\", \"service\": text | null, \"instance\": text | null, \"mode\",
       \"age_ms\": number | null, \"work\": work | null}]}
   with work: {\"name\", \"route\", \"site\", \"request_id\", \"trace_id\", \"span_id\": text,
-    \"since_ms\": number (Unix time), \"also_holds\": [text], \"waits_for\": text}, each if it is known
+    \"since_ms\": number (Unix time), \"also_holds\": [text], \"waits_for\": text,
+    \"local_waiters\": number, \"listens\": bool (to a request to release)}, each if it is known
 
 A holder records its work when its lease is renewed for the first time, a waiter after half a
 second: from then on age_ms is known. In ZooKeeper it always is, a holder's wait included,
@@ -52,6 +54,9 @@ impl Args {
             note: live.note(),
             json: {
                 let mut json = json!(seen);
+                if seen.kind.is_none() {
+                    json["fencing_token"] = Value::Null;
+                }
                 json["store"] = live.to_json();
                 json["key"] = json!(self.key);
                 json
@@ -78,12 +83,16 @@ pub(crate) fn screen(live: &Live, key: &str, seen: &Inspection) -> String {
     if let Some(free) = seen.free_permits {
         lines.push(format!("free permits: {free}"));
     }
-    if let Some(token) = seen.fencing_token {
+    // Of a key that is free it would be a token of other locks, on the native wire.
+    if let Some(token) = seen.fencing_token.filter(|_| seen.kind.is_some()) {
         lines.push(format!("last fencing token: {token}"));
     }
     if !seen.holders.is_empty() {
         lines.push(format!("holders: {}", seen.holders.len()));
         lines.extend(participants::holders(live, &seen.holders, seen.kind));
+    }
+    if seen.waiting > seen.waiters.len() {
+        lines.push(format!("waiting: {}", seen.waiting));
     }
     if !seen.waiters.is_empty() {
         let fair = seen.kind.is_some_and(Kind::is_fair);

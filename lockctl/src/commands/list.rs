@@ -1,13 +1,18 @@
-use lock_core::{InspectError, Inspection, KeyList, LockKey};
+use std::collections::{BTreeMap, BTreeSet};
+
+use lock_core::{__private::time_text, InspectError, Inspection, LockKey};
 use serde_json::{Value, json};
 
 use crate::{
     live::{Live, StoreArgs, not_done},
     lock_row::LockRow,
     outcome::{CommandError, CommandOutput, CommandResult, Exit},
-    participants::{aligned, seconds},
+    participants::aligned,
     visible::visible,
 };
+
+/// How many pages are read at most: on Redis of about a million keys.
+const MAX_PAGES: usize = 20;
 
 const FIELDS: &str = "\
 In Redis it reads all keys of every server with SCAN, including those of other applications, and
@@ -35,9 +40,9 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    pub(crate) async fn list(&self, live: &Live) -> Result<KeyList, CommandError> {
+    pub(crate) async fn read(&self, live: &Live) -> Result<Inspected, CommandError> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        live.locks.list(&self.key_prefix, limit).await.map_err(|why| not_done(&why))
+        inspected(live, &self.key_prefix, limit).await.map_err(|why| not_done(&why))
     }
 }
 
@@ -57,17 +62,16 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self) -> CommandResult {
         self.store.carry_out(async |live| {
-            let listed = self.selection.list(live).await?;
-            let seen = inspected(live, &listed.keys).await.map_err(|why| not_done(&why))?;
-            Ok(self.answer(live, listed.complete, &seen))
+            let seen = self.selection.read(live).await?;
+            Ok(self.answer(live, &seen))
         })
     }
 
-    fn answer(&self, live: &Live, complete: bool, seen: &Inspected) -> CommandOutput {
-        let Inspected { locks, others } = seen;
+    fn answer(&self, live: &Live, seen: &Inspected) -> CommandOutput {
+        let Inspected { locks, others, complete } = seen;
         let keys: Vec<_> = locks.iter().map(|(key, _)| key.as_str()).collect();
         let (exit, mut summary) = match keys.len() {
-            count if !complete => (
+            count if !*complete => (
                 Exit::Wrong,
                 format!(
                     "{count} shown, and the list is INCOMPLETE: there may be more than --limit {}, \
@@ -111,32 +115,53 @@ impl Args {
     }
 }
 
-/// The locks among some keys.
+/// The locks under a prefix.
 pub(crate) struct Inspected {
+    /// Sorted by key.
     pub(crate) locks: Vec<(LockKey, Inspection)>,
-    /// How many of the keys hold another program's values: the prefix does not distinguish them
-    /// from locks.
+    /// How many keys hold another program's values: the prefix does not distinguish them from locks.
     pub(crate) others: usize,
+    /// Whether these are all locks under the prefix.
+    pub(crate) complete: bool,
 }
 
-pub(crate) async fn inspected(live: &Live, keys: &[LockKey]) -> Result<Inspected, InspectError> {
-    let seen = live.locks.inspect_all(keys.iter().cloned()).await;
-    let mut inspected = Inspected { locks: Vec::with_capacity(keys.len()), others: 0 };
-    for (key, seen) in keys.iter().zip(seen) {
-        match seen {
-            Ok(seen) => inspected.locks.push((key.clone(), seen)),
-            Err(InspectError::WrongKind(_)) => inspected.others += 1,
-            Err(why) => return Err(why),
+/// Reads at most `limit` locks. Keys of other programs do not count against it.
+pub(crate) async fn inspected(
+    live: &Live,
+    prefix: &str,
+    limit: usize,
+) -> Result<Inspected, InspectError> {
+    let (mut locks, mut others) = (BTreeMap::new(), BTreeSet::new());
+    let (mut complete, mut after) = (true, None);
+    for _ in 0..MAX_PAGES {
+        // One more than is shown says whether there are more.
+        let wanted = limit.saturating_sub(locks.len()).saturating_add(1);
+        let mut page = live.locks.list_page(prefix, after.as_deref(), wanted).await?;
+        // After a resize of Redis' key table a key may be on two pages.
+        page.keys.retain(|key| !locks.contains_key(key) && !others.contains(key));
+        let seen = live.locks.inspect_all(page.keys.iter().cloned()).await;
+        for (key, seen) in page.keys.into_iter().zip(seen) {
+            match seen {
+                Ok(seen) => _ = locks.insert(key, seen),
+                Err(InspectError::WrongKind(_)) => _ = others.insert(key),
+                Err(why) => return Err(why),
+            }
+        }
+        complete &= page.complete;
+        after = page.next;
+        if after.is_none() || locks.len() > limit {
+            break;
         }
     }
-    Ok(inspected)
+    complete &= after.is_none() && locks.len() <= limit;
+    Ok(Inspected { locks: locks.into_iter().take(limit).collect(), others: others.len(), complete })
 }
 
 fn rows(live: &Live, seen: &[(LockKey, Inspection)]) -> Vec<[String; 7]> {
     let row = |(key, seen): &(LockKey, Inspection)| {
         let row = LockRow::of(live, key, seen);
         let (waiting, age) = (row.waiting(), row.age);
-        let age = age.map(|age| format!("for {}", seconds(age))).unwrap_or_default();
+        let age = age.map(|age| format!("for {}", time_text(age))).unwrap_or_default();
         [row.key, row.kind, row.holder, age, row.left, waiting, row.work]
     };
     seen.iter().map(row).collect()

@@ -1,6 +1,7 @@
 //! One file per command: its arguments, its work, and its output.
 
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod inspect;

@@ -17,7 +17,8 @@ With --json:
   --force  {\"store\": {\"kind\", \"url\", \"from\"}, \"key\", \"action\": \"force\", \"was_held\": bool,
              \"holders\": [...] as they were just before, as in `inspect`,
              \"fencing_token\": number | null}
-  --ask    {\"store\": {\"kind\", \"url\", \"from\"}, \"key\", \"action\": \"ask\", \"asked\": number}";
+  --ask    {\"store\": {\"kind\", \"url\", \"from\"}, \"key\", \"action\": \"ask\", \"asked\": number,
+             \"listening\": number, \"not_listening\": number}; of the others it is not known";
 
 /// Takes a lock away from its holders (--force), or asks them to release it (--ask)
 #[derive(Debug, clap::Args)]
@@ -109,13 +110,17 @@ impl Args {
     }
 
     async fn ask(&self, live: &Live) -> CommandResult {
+        // Read before: in ZooKeeper the request replaces what a holder has written down.
+        let before = live.locks.inspect(self.key.as_str()).await;
+        let listeners = Listeners::of(&before.map_err(|why| not_done(&why))?);
         let asked = live.locks.request_release(self.key.as_str()).await;
         let asked = asked.map_err(|why| not_done(&why))?;
         let text = match asked {
             0 => format!("{}: not held", visible(&self.key)),
             count => format!(
-                "{}: holders asked to release: {count}; those that listen will release it",
-                visible(&self.key)
+                "{}: holders asked to release: {count}; {}",
+                visible(&self.key),
+                listeners.in_words(&self.key)
             ),
         };
         Ok(CommandOutput {
@@ -127,7 +132,51 @@ impl Args {
                 "key": self.key,
                 "action": "ask",
                 "asked": asked,
+                "listening": listeners.yes,
+                "not_listening": listeners.no,
             }),
         })
+    }
+}
+
+/// How many holders listen to requests to release, as they have written it down.
+#[derive(Debug, Default)]
+struct Listeners {
+    yes: usize,
+    no: usize,
+    unknown: usize,
+}
+
+impl Listeners {
+    fn of(seen: &Inspection) -> Self {
+        let mut listeners = Self::default();
+        for holder in &seen.holders {
+            match holder.work.as_ref().and_then(|work| work.listens) {
+                Some(true) => listeners.yes += 1,
+                Some(false) => listeners.no += 1,
+                None => listeners.unknown += 1,
+            }
+        }
+        listeners
+    }
+
+    fn in_words(&self, key: &str) -> String {
+        match self {
+            Self { no: 0, unknown: 0, .. } => "listening: all".to_owned(),
+            Self { yes: 0, unknown: 0, .. } => {
+                format!(
+                    "listening: none, so the lock stays held; to take it away: \
+                     lockctl release --force {}",
+                    quoted(key)
+                )
+            }
+            Self { yes: 0, no: 0, .. } => {
+                "whether they listen is not known: a holder writes that down after a few seconds"
+                    .to_owned()
+            }
+            Self { yes, no, unknown } => {
+                format!("listening: {yes}, not listening: {no}, not known: {unknown}")
+            }
+        }
     }
 }

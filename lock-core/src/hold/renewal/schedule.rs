@@ -1,7 +1,7 @@
 //! The schedule: when each lease must be checked next.
 
 use std::{
-    collections::{BTreeMap, btree_map::Entry},
+    collections::{BTreeMap, HashSet, btree_map::Entry},
     sync::{
         Arc, MutexGuard, Weak,
         atomic::{AtomicBool, Ordering},
@@ -131,6 +131,16 @@ impl Schedule {
     pub(crate) fn leases_on(&self, key: &LockKey) -> Vec<Arc<Lease>> {
         let leases: Vec<_> = self.lock().leases.values().filter_map(Weak::upgrade).collect();
         leases.into_iter().filter(|lease| lease.key == *key).collect()
+    }
+
+    /// The live leases on these keys. Scans all leases: once a second at most, and only while callers
+    /// wait for long.
+    pub(crate) fn leases_at(&self, keys: &HashSet<LockKey>) -> Vec<Arc<Lease>> {
+        if keys.is_empty() {
+            return Vec::new();
+        }
+        let leases: Vec<_> = self.lock().leases.values().filter_map(Weak::upgrade).collect();
+        leases.into_iter().filter(|lease| keys.contains(&lease.key)).collect()
     }
 
     /// Has every lease checked now, because some were taken away.

@@ -14,6 +14,7 @@
 //! | `lock_asked:{<prefix>}:<client>` | channel | a lock was taken away from this client |
 //! | `lock_token:<prefix>`, in a cluster `lock_token:<prefix>{n}` for each slot | string, kept forever | the last fencing token of all locks there |
 //! | `lock_client:<uuid>` | string, with TTL | the client's name: service, instance, since when |
+//! | `lock_client:<uuid>:all` | string, with TTL | the client's hot keys |
 //! | `lock_client:<owner>` | string, with TTL | the work of a long hold or wait of this owner |
 
 use lock_store::LockKey;

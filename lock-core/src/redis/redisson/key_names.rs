@@ -27,6 +27,7 @@
 //! | `lock_places:B` | sorted set, with TTL | `#redisson`, `#native` -> when clients of that wire last left the lock free for the other's: see `lib/pause` | the native wire's |
 //! | `lock_token:<prefix>`, in a cluster `lock_token:<prefix>{n}` for each slot | string, kept forever | where it exists, it is kept at each token | the native wire's |
 //! | `lock_client:<uuid>` | string, with TTL | the client's name: service, instance, since when |
+//! | `lock_client:<uuid>:all` | string, with TTL | the client's hot keys |
 //! | `lock_client:<owner>` | string, with TTL | the work of a long hold or wait of this owner |
 
 use std::fmt;

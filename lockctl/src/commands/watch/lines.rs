@@ -8,7 +8,7 @@ use std::{
 use lock_core::Inspection;
 use serde_json::{Value, json};
 
-use super::{Args, WatchedLocks};
+use super::{Args, Inspected};
 use crate::{
     live::Live,
     lock_row::LockRow,
@@ -61,7 +61,7 @@ struct Change {
 }
 
 /// Compares with the state before, without the times, which always change.
-fn changes(live: &Live, known: &mut BTreeMap<String, String>, seen: &WatchedLocks) -> Vec<Change> {
+fn changes(live: &Live, known: &mut BTreeMap<String, String>, seen: &Inspected) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut now = BTreeMap::new();
     for (key, lock) in &seen.locks {

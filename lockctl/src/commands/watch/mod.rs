@@ -10,9 +10,7 @@ use std::{
     time::Duration,
 };
 
-use lock_core::{Inspection, LockKey};
-
-use super::list;
+use super::list::{self, Inspected};
 use crate::{
     live::{Live, StoreArgs, not_done},
     outcome::{CommandError, CommandResult},
@@ -54,13 +52,6 @@ pub(crate) struct Args {
     store: StoreArgs,
 }
 
-/// One reading of the store.
-struct WatchedLocks {
-    locks: Vec<(LockKey, Inspection)>,
-    /// Whether these are all locks under the prefix.
-    complete: bool,
-}
-
 impl Args {
     pub(crate) fn run(&self, as_json: bool) -> CommandResult {
         self.store.carry_out(async |live| {
@@ -77,11 +68,8 @@ impl Args {
         Duration::from_secs(self.every.into())
     }
 
-    async fn read(&self, live: &Live) -> Result<WatchedLocks, CommandError> {
+    async fn read(&self, live: &Live) -> Result<Inspected, CommandError> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let listed =
-            live.locks.list(&self.key_prefix, limit).await.map_err(|why| not_done(&why))?;
-        let seen = list::inspected(live, &listed.keys).await.map_err(|why| not_done(&why))?;
-        Ok(WatchedLocks { locks: seen.locks, complete: listed.complete })
+        list::inspected(live, &self.key_prefix, limit).await.map_err(|why| not_done(&why))
     }
 }

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use ratatui::DefaultTerminal;
 
 use super::{
-    Args, WatchedLocks,
+    Args, Inspected,
     screen::{self, Frames},
     table::{LockTable, Pressed},
 };
@@ -34,7 +34,7 @@ async fn run(
     terminal: &mut DefaultTerminal,
     live: &Live,
     args: &Args,
-    mut seen: WatchedLocks,
+    mut seen: Inspected,
 ) -> io::Result<()> {
     let title = match args.key_prefix.as_str() {
         "" => visible_lines(&live.note()),
@@ -80,13 +80,13 @@ async fn run(
     }
 }
 
-fn incomplete(seen: &WatchedLocks) -> Option<String> {
+fn incomplete(seen: &Inspected) -> Option<String> {
     let text = "there are more locks: name a prefix, or raise --limit";
     (!seen.complete).then(|| text.to_owned())
 }
 
 /// Returns the details of the selected lock, if they are to be shown.
-fn details(live: &Live, table: &LockTable, seen: &WatchedLocks) -> Option<String> {
+fn details(live: &Live, table: &LockTable, seen: &Inspected) -> Option<String> {
     let selected = table.selected.as_ref().filter(|_| table.details)?;
     let found = seen.locks.iter().find(|(key, _)| visible(key.as_str()) == *selected);
     Some(match found {

@@ -21,14 +21,25 @@ fn blocks(language: &str) -> impl Iterator<Item = &'static str> {
 /// Without what differs from run to run: owners, tokens, seconds, the server's port, and the width
 /// of columns.
 fn masked(text: &str) -> String {
+    let seconds = |word: &str, next: Option<&&str>| {
+        let is_unit = next.is_some_and(|next| next.trim_end_matches(',') == "s");
+        is_unit && word.parse::<f64>().is_ok()
+    };
     let word = |word: &str| match word {
         word if word.len() > 36 && word.split('-').count() == 5 => "OWNER".to_owned(),
         word if word.len() > 12 && word.parse::<u64>().is_ok() => "TOKEN".to_owned(),
-        word if word.contains('.') && word.parse::<f64>().is_ok() => "SECONDS".to_owned(),
         word if word.starts_with("redis://127.0.0.1:") => "URL".to_owned(),
         word => word.to_owned(),
     };
-    let line = |line: &str| line.split_whitespace().map(word).collect::<Vec<_>>().join(" ");
+    let line = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let masked =
+            words.iter().enumerate().map(|(at, one)| match seconds(one, words.get(at + 1)) {
+                true => "SECONDS".to_owned(),
+                false => word(one),
+            });
+        masked.collect::<Vec<_>>().join(" ")
+    };
     text.trim_end().lines().map(line).collect::<Vec<_>>().join("\n")
 }
 

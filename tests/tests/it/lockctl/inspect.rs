@@ -59,6 +59,7 @@ async fn holders_and_the_next_waiter_by_name() {
         "free_permits": null,
         "fencing_token": told["fencing_token"],
         "complete": true,
+        "waiting": 1,
         "holders": [{
             "owner": inspected.holders[0].owner,
             "service": "orders",

@@ -162,3 +162,21 @@ async fn in_a_cluster() {
         assert!(guard.release().await.is_err(), "{key}");
     }
 }
+
+/// Keys of other programs do not use up the limit.
+#[tokio::test]
+async fn the_limit_counts_locks_alone() {
+    let redis = RedisServer::start().await;
+    let (url, cli) = (redis.url(), redis.cli().await);
+    for number in 0..40 {
+        let () = cli.query(&["RPUSH", &format!("lock:a:{number}"), "x"]).await;
+    }
+    let orders = service(&url, "orders", "one").await;
+    let _held = (
+        orders.write("order:1").acquire().await.unwrap(),
+        orders.write("order:2").acquire().await.unwrap(),
+    );
+    let listed = run_at(&url, &["list", "--limit", "8"]).await;
+    assert_eq!((listed.code, listed.out.as_str()), (0, "order:1\norder:2\n"), "{listed:?}");
+    assert!(listed.err.ends_with("\n2 in total; 40 other keys are not locks\n"), "{listed:?}");
+}

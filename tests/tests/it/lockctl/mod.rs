@@ -1,6 +1,8 @@
 //! The command line, run as operators run it: files, and locks that are really held.
 
+mod completions;
 mod connecting;
+mod crowd;
 mod docs;
 mod files;
 mod graph;

@@ -102,6 +102,8 @@ async fn holders_that_listen_let_go() {
                 "key": "k",
                 "action": "ask",
                 "asked": 1,
+                "listening": 0,
+                "not_listening": 0,
             });
             assert_eq!(asked.json(), expected);
         } else {
@@ -159,4 +161,33 @@ async fn permits_are_counted_and_on_redissons_wire_set() {
     let fewer = run_at(&url, &["permits", "j", "0", "--redisson", "--json"]).await.json();
     let numbers = [&fewer["permits"], &fewer["in_use"], &fewer["free"]];
     assert_eq!(numbers, [&json!(0), &json!(1), &json!(-1)], "{fewer}");
+}
+
+#[tokio::test]
+async fn a_request_says_whether_the_holder_listens() {
+    let redis = RedisServer::start().await;
+    let url = redis.url();
+    let client = LockClient::connect(&url).await.unwrap();
+    let asked = async || run_at(&url, &["release", "k", "--ask"]).await.out;
+    let guard = client.write("k").lease(LONG).acquire().await.unwrap();
+    assert!(asked().await.contains("whether they listen is not known"), "it has just begun");
+    // A caller that waits has the holder's record written.
+    let waiter = tokio::spawn(client.write("k").wait(LONG).acquire());
+    until(&client, "k", |seen| seen.waiting == 1).await;
+    let out = asked().await;
+    assert!(out.contains("listening: none, so the lock stays held"), "{out}");
+    assert!(out.contains("lockctl release --force 'k'"), "{out}");
+    waiter.abort();
+    drop(guard);
+
+    let guard = client.write("l").lease(LONG).acquire().await.unwrap();
+    tokio::join!(guard.release_requested(), async {
+        let listens = |seen: &lock_core::Inspection| {
+            let work = seen.holders[0].work.as_ref();
+            work.and_then(|work| work.listens) == Some(true)
+        };
+        until(&client, "l", listens).await;
+        let asked = run_at(&url, &["release", "l", "--ask"]).await;
+        assert!(asked.out.ends_with("holders asked to release: 1; listening: all\n"), "{asked:?}");
+    });
 }

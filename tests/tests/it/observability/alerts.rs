@@ -72,6 +72,17 @@ fn every_rule_has_an_instruction() {
     }
 }
 
+/// An operator's own forced release wakes no engineer.
+#[test]
+fn no_rule_counts_locks_that_an_operator_took_away() {
+    let counts = alerts().into_iter().filter(|alert| alert.query.contains("lock_lost_total"));
+    let counts: Vec<_> = counts.collect();
+    assert!(!counts.is_empty());
+    for alert in counts {
+        assert!(alert.query.contains(r#"lock_lost_total{cause!="taken"}"#), "{alert:?}");
+    }
+}
+
 #[test]
 fn the_page_for_those_on_call_names_every_rule() {
     let page = include_str!("../../../../docs/operating.md");

@@ -5,6 +5,7 @@ mod alerts;
 mod dashboard;
 mod documented;
 mod everything;
+mod false_alarms;
 mod files;
 mod nightly_job;
 mod observed_service;
