@@ -1,4 +1,4 @@
-//! Writes down how many callers wait for a key in this process' own queue. The store knows only the first
+//! Writes down how many callers wait for a key in this process' queue. The store knows only the first
 //! of them, or none if the holder is here too.
 //!
 //! The count is in the record of one owner that this process has at the key: a holder, or the waiter at

@@ -443,7 +443,7 @@ impl Hold {
         // Keys may carry personal data.
         let named = self.lease.client.settings.log_keys.then(|| display(key));
         if cause == LostCause::Taken {
-            // By an operator, who knows of it.
+            // The operator that took it away knows of it.
             tracing::info!(key = named, %cause, held_for_ms, "lock lost");
         } else {
             tracing::warn!(key = named, %cause, held_for_ms, "lock lost");

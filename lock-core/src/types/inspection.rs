@@ -29,7 +29,7 @@ pub struct Inspection {
     #[serde(rename = "remaining_ms", serialize_with = "as_json::millis")]
     pub remaining: Option<Duration>,
     /// The waiters that the store knows: of the fair kinds in order, up to 64 of each process; of
-    /// the others one of each process. The others are counted in [`waiting`](Self::waiting).
+    /// the others one writer of each process, and readers. The others are counted in [`waiting`](Self::waiting).
     pub waiters: Vec<WaiterInfo>,
     /// How many callers wait for it: the waiters listed here, and those in the queues of their processes
     /// and of the holders' as these have [recorded](WorkInfo::local_waiters) it. They are counted once one

@@ -77,7 +77,7 @@ fn log(rejection: &Rejection, retry_after: Option<Duration>) {
         print_without_log(why);
     }
     match rejection.outcome {
-        // By an operator, who knows of it.
+        // The operator that took it away knows of it.
         Outcome::Lost if rejection.taken => line!(info),
         Outcome::Busy
         | Outcome::Draining

@@ -174,7 +174,7 @@ impl RequestHold {
 
 fn log_loss(policy: &str, route: Option<&str>, cause: LostCause, what: &'static str) {
     if cause == LostCause::Taken {
-        // By an operator, who knows of it.
+        // The operator that took it away knows of it.
         tracing::info!(policy, route, %cause, "{what}");
     } else {
         tracing::warn!(policy, route, %cause, "{what}");

@@ -16,7 +16,7 @@ With --json:
   {\"store\": {\"kind\": \"redis\" | \"zookeeper\", \"url\", \"from\"}, \"key\", \"kind\": text | null,
     \"mode\": \"read\" | \"write\" | null, \"remaining_ms\": number | null,
     \"free_permits\": number | null, \"fencing_token\": number | null, \"complete\": bool,
-    \"waiting\": number, those included that wait in the queue of their own process,
+    \"waiting\": number, with those in the queues of their processes,
     \"holders\": [{\"owner\", \"service\": text | null, \"instance\": text | null, \"reads\", \"writes\",
       \"remaining_ms\": number | null, \"age_ms\": number | null, \"work\": work | null}],
     \"waiters\": [{\"owner\", \"service\": text | null, \"instance\": text | null, \"mode\",

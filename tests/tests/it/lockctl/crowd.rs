@@ -1,4 +1,4 @@
-//! Callers that wait in the queue of their own process, which the store does not know.
+//! Callers in the queue of a process, which the store does not know.
 
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ async fn are_four(orders: &LockClient, url: &str, key: &str, options: &[&str]) {
     until(orders, "order:42", |seen| seen.waiting == 0).await;
 }
 
-/// What a killed process has written down is gone with its lease.
+/// The records of a killed process are gone with its lease.
 #[tokio::test]
 async fn a_killed_process_leaves_no_waiters_behind() {
     let redis = RedisServer::start().await;

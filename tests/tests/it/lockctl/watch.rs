@@ -65,7 +65,10 @@ async fn locks_appear_and_go_on_a_terminal() {
     let _waiter = tokio::spawn(scene.billing.write("order:42").wait(LONG).acquire());
     terminal
         .until("its waiter", |screen| {
-            screen.lines().any(|line| line.starts_with("order:42") && line.ends_with(" s       1"))
+            screen.lines().filter(|line| line.starts_with("order:42")).any(|line| {
+                // The seconds left, and the number of waiters.
+                line.split_whitespace().rev().take(2).eq(["1", "s"])
+            })
         })
         .await;
     held.release().await.unwrap();
@@ -129,7 +132,7 @@ async fn keys_are_readable_on_narrow_terminals() {
     for (columns, headers, shortened) in [
         (60, "KEY HOLDER WAITERS", "import:tenant"),
         (80, "KEY HOLDER FOR WAITERS LONGEST", "import:tenant"),
-        (120, "KEY HOLDER FOR WAITERS LONGEST WORKS ON", "import:tenant"),
+        (120, "KEY MODE HOLDER FOR LEFT WAITERS LONGEST WORKS ON", "import:tenant"),
         (200, "KEY KIND MODE HOLDER FOR LEFT WAITERS LONGEST WORKS ON", &*long),
     ] {
         let terminal = scene.terminal_of((columns, 12), "").await;

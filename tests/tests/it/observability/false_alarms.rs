@@ -1,4 +1,4 @@
-//! What must not wake an engineer: a service that stops in order, and a lock that an operator takes away.
+//! Events that must not wake an engineer: a service stops in order, an operator takes a lock away.
 
 use axum::http::Method;
 use lock_core::LockClient;
