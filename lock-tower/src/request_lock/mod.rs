@@ -155,7 +155,8 @@
 //!
 //! # The answers
 //!
-//! See [`Outcome`](crate::Outcome). The `Retry-After` of a busy lock is based on how long the holds
+//! See [`Outcome`](crate::Outcome). [`answer_status`](RequestLockLayer::answer_status) changes the status of
+//! one, [`answer`](RequestLockLayer::answer) all of it. The `Retry-After` of a busy lock is based on how long the holds
 //! of this layer have lasted so far. It has jitter, so that clients do not retry together, and is
 //! at most two seconds.
 
