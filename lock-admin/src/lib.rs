@@ -20,10 +20,11 @@
 //! # Contents
 //!
 //! A list of locks with kind, mode, holder, age, the time left and the waiters; each lock's own page
-//! with all holders and its line in order; a search by prefix; the longest waits of the locks shown; the
-//! keys that acquisitions found taken most often, in this process and in those that hold these locks or
-//! wait for them; and the refusals and losses of this process in the last quarter of an hour. The list works without
-//! JavaScript. With it, the page is renewed every two seconds by server-sent events.
+//! with all holders and its line in order; a search by prefix; deadlocks between the locks shown; the
+//! longest waits of the locks shown; the keys that acquisitions found taken most often, in this process
+//! and in those that hold these locks or wait for them; and the holds, refusals and losses of this process
+//! in the last quarter of an hour. The list works without JavaScript. With it, the page is renewed every
+//! two seconds by server-sent events, and can be sorted by each column.
 //!
 //! It is a view, not the truth: what it shows may have changed by the time it is read.
 //!
@@ -80,6 +81,7 @@
 
 mod access;
 mod answer;
+mod deadlock;
 mod list_view;
 mod live;
 mod lock_view;
@@ -88,6 +90,7 @@ mod query;
 mod reader;
 mod release;
 mod shell;
+mod table;
 mod times;
 mod view;
 

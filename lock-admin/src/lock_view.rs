@@ -1,22 +1,23 @@
 //! One lock, with all holders and its line in order.
 
-use lock_core::{__private::visible, HolderInfo, Inspection, Kind, WorkInfo};
+use lock_core::{HolderInfo, Inspection, Kind, WorkInfo};
 use maud::{Markup, html};
 
 use super::{
-    list_view::{client, key, purpose},
-    reader::LockView,
+    list_view::{age, client, counted, deadlocks, held_locks, other_locks, purpose},
+    reader::LockPage,
+    table::{self, Cell},
     times,
 };
 
-pub(crate) fn content(view: &LockView) -> Markup {
-    let lock = &view.lock;
+pub(crate) fn content(page: &LockPage) -> Markup {
+    let lock = &page.lock;
     html! {
-        h2 { code { (visible(&view.key)) } }
         p #summary { (summary(lock)) }
-        @if !lock.holders.is_empty() { (holders(lock)) }
-        @if !lock.waiters.is_empty() { (waiters(lock)) }
-        @if !lock.complete { p { "There are more than are shown here." } }
+        (deadlocks(&page.deadlocks))
+        (holders(lock))
+        (waiters(lock))
+        @if !lock.complete { p #incomplete { "There are more than are shown here." } }
     }
 }
 
@@ -35,71 +36,69 @@ fn summary(lock: &Inspection) -> Markup {
 }
 
 fn holders(lock: &Inspection) -> Markup {
-    html! {
-        h3 { "Holders" }
-        table #holders {
-            thead {
-                tr { th { "Client" } th { "Holds" } th { "For" } th { "Left" } th { "Works on" } th { "Owner" } }
-            }
-            tbody {
-                @for holder in &lock.holders {
-                    tr {
-                        td { (client(holder.client.as_ref())) }
-                        td { (holds(holder)) }
-                        td { (times::text(holder.age)) }
-                        td { (times::text(holder.remaining)) }
-                        td { @if let Some(work) = &holder.work { (details(work)) } }
-                        td { code { (holder.owner) } }
-                    }
-                }
-            }
-        }
-    }
+    let rows = lock.holders.iter().map(|holder| {
+        let cells = [
+            Cell::long(client(holder.client.as_ref())),
+            html! { (holds(holder)) }.into(),
+            age(holder.age),
+            age(holder.remaining),
+            Cell::long(html! {
+                @if let Some(work) = &holder.work { (purpose(work)) (origin(work)) (other_locks(work)) }
+            }),
+            owner(&holder.owner),
+        ];
+        (holder.owner.clone(), cells)
+    });
+    let columns = ["Client", "Holds", "Held for", "Left", "Works on", "Owner"];
+    let empty = html! { "Not held. Each holder appears here with its process and its work." };
+    table::section("holders", "Holders", columns, rows, &empty)
 }
 
 fn waiters(lock: &Inspection) -> Markup {
     // For other kinds the store does not have all waiters.
     let in_order = lock.kind.is_some_and(Kind::is_fair);
-    html! {
-        h3 { @if in_order { "Waiters, in order" } @else { "Known waiters, next first" } }
-        table #waiters {
-            thead { tr { th { "" } th { "Client" } th { "Mode" } th { "Waits" } th { "Works on" } th { "Owner" } } }
-            tbody {
-                @for (place, waiter) in lock.waiters.iter().enumerate() {
-                    tr {
-                        td { (place + 1) }
-                        td { (client(waiter.client.as_ref())) }
-                        td { (waiter.mode) }
-                        td { (times::text(waiter.age)) }
-                        td { @if let Some(work) = &waiter.work { (details(work)) } }
-                        td { code { (waiter.owner) } }
-                    }
-                }
-            }
-        }
-    }
+    let heading = if in_order { "Waiters, in order" } else { "Known waiters, next first" };
+    let rows = lock.waiters.iter().enumerate().map(|(place, waiter)| {
+        let cells = [
+            html! { (place + 1) }.into(),
+            Cell::long(client(waiter.client.as_ref())),
+            html! { (waiter.mode) }.into(),
+            age(waiter.age),
+            Cell::long(html! {
+                @if let Some(work) = &waiter.work { (purpose(work)) (origin(work)) (held_locks(work)) }
+            }),
+            owner(&waiter.owner),
+        ];
+        (waiter.owner.clone(), cells)
+    });
+    let columns = ["Place", "Client", "Mode", "Waits", "Works on", "Owner"];
+    let empty = html! { "No request waits. The requests that wait for this lock appear here." };
+    table::section("waiters", heading, columns, rows, &empty)
+}
+
+fn owner(owner: &str) -> Cell {
+    Cell::long(html! { code { (owner) } })
 }
 
 fn holds(holder: &HolderInfo) -> String {
     match (holder.writes, holder.reads) {
         (0, 1) => "read".to_owned(),
         (1, 0) => "write".to_owned(),
-        (writes, reads) => format!("{writes} writes, {reads} reads"),
+        (writes, reads) => {
+            format!("{}, {}", counted(writes.into(), "write"), counted(reads.into(), "read"))
+        }
     }
 }
 
-fn details(work: &WorkInfo) -> Markup {
+/// Where the work came from: its trace, and its place in the program.
+fn origin(work: &WorkInfo) -> Markup {
     html! {
-        (purpose(work))
-        @if let Some(trace) = &work.trace_id { " " span .unknown { "trace " (trace) } }
-        @if let Some(site) = &work.site { " " span .unknown { "at " (site) } }
-        @if !work.also_holds.is_empty() {
-            " also holds "
-            @for held in &work.also_holds { (key(held)) " " }
+        @if let Some(trace) = &work.trace_id { " " span .soft { "trace " (trace) } }
+        @if let Some(site) = &work.site {
+            " " span .soft { "at " @for part in site.split_inclusive('/') { (part) wbr; } }
         }
         @if work.local_waiters > 0 {
-            " " span .unknown { (work.local_waiters) " waiting behind it in its process" }
+            " " span .soft { (work.local_waiters) " waiting behind it in its process" }
         }
-        @if let Some(wanted) = &work.waits_for { " waits for " (key(wanted)) }
     }
 }

@@ -15,7 +15,13 @@ use tokio::{
     time::Instant,
 };
 
-use super::{access::Access, answer::TOO_MANY, query::Subject};
+use super::{
+    access::Access,
+    answer::TOO_MANY,
+    deadlock::{Circle, circles},
+    plot::HoldSamples,
+    query::Subject,
+};
 
 /// For how long what was read answers further requests for the same.
 const SHARED_FOR: Duration = Duration::from_secs(1);
@@ -37,10 +43,11 @@ pub(crate) struct Reader {
     pub(crate) access: Access,
     pub(crate) streams: Arc<Semaphore>,
     recent: Mutex<HashMap<Subject, (Instant, Seen)>>,
+    holds: HoldSamples,
 }
 
 /// The result of a read, or the reason of its failure.
-pub(crate) type Seen = Result<Arc<View>, NotRead>;
+pub(crate) type Seen = Result<Arc<Page>, NotRead>;
 
 /// Why nothing was read.
 #[derive(Debug, Clone, Error)]
@@ -54,13 +61,13 @@ pub(crate) enum NotRead {
 /// A page of the list, or one lock.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(crate) enum View {
-    List(ListView),
-    Lock(LockView),
+pub(crate) enum Page {
+    List(ListPage),
+    Lock(LockPage),
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct ListView {
+pub(crate) struct ListPage {
     pub(crate) prefix: String,
     /// Unix time, by this host's clock.
     pub(crate) read_at_ms: u64,
@@ -75,12 +82,13 @@ pub(crate) struct ListView {
     /// The keys that acquisitions found taken most often, in this process and in those that hold
     /// these locks or wait for them.
     pub(crate) hot_keys: Vec<HotKey>,
-    pub(crate) process: ProcessView,
+    pub(crate) deadlocks: Vec<Circle>,
+    pub(crate) process: ProcessStatus,
 }
 
 /// The answering process's own figures.
 #[derive(Debug, Serialize)]
-pub(crate) struct ProcessView {
+pub(crate) struct ProcessStatus {
     /// Acquisitions that wait for another one of this process.
     pub(crate) waiting: usize,
     /// Locks that are being acquired, held or released.
@@ -89,15 +97,19 @@ pub(crate) struct ProcessView {
     pub(crate) draining: bool,
     pub(crate) store: &'static str,
     pub(crate) round_trip_ms: Option<f64>,
+    /// The most holds of each period of `events` in which a page was read.
+    #[serde(skip)]
+    pub(crate) holds_before: Vec<u32>,
     #[serde(flatten)]
     pub(crate) events: RecentEvents,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct LockView {
+pub(crate) struct LockPage {
     pub(crate) read_at_ms: u64,
     pub(crate) release_allowed: bool,
     pub(crate) key: String,
+    pub(crate) deadlocks: Vec<Circle>,
     #[serde(flatten)]
     pub(crate) lock: Inspection,
 }
@@ -124,7 +136,14 @@ pub(crate) struct Wait {
 impl Reader {
     pub(crate) fn new(client: LockClient, release_allowed: bool, access: Access) -> Self {
         let streams = Arc::new(Semaphore::new(MOST_STREAMS));
-        Self { client, release_allowed, access, streams, recent: Mutex::default() }
+        Self {
+            client,
+            release_allowed,
+            access,
+            streams,
+            recent: Mutex::default(),
+            holds: HoldSamples::default(),
+        }
     }
 
     /// Reads `subject`, or returns what another request read within the last second.
@@ -141,9 +160,9 @@ impl Reader {
         }
         let seen = match subject {
             Subject::List { prefix, after, limit } => {
-                self.list(prefix, after.as_deref(), *limit).await.map(View::List)
+                self.list(prefix, after.as_deref(), *limit).await.map(Page::List)
             }
-            Subject::Lock { key } => self.lock(key).await.map(View::Lock),
+            Subject::Lock { key } => self.lock(key).await.map(Page::Lock),
         };
         let seen = seen.map(Arc::new).map_err(|why| NotRead::Store(Arc::new(why)));
         recent.insert(subject.clone(), (Instant::now(), seen.clone()));
@@ -160,7 +179,7 @@ impl Reader {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<ListView, InspectError> {
+    ) -> Result<ListPage, InspectError> {
         let page = self.client.list_page(prefix, after, limit).await?;
         let seen = self.client.inspect_all(page.keys.iter().cloned()).await;
         let locks: Vec<_> = page.keys.iter().zip(seen).filter_map(Row::of).collect();
@@ -168,7 +187,7 @@ impl Reader {
         // Without an answer to this, those of this process are known.
         let hot_keys = self.client.hot_keys_of(&owners, HOT_KEYS).await;
         let hot_keys = hot_keys.unwrap_or_else(|_| self.client.hot_keys(HOT_KEYS));
-        Ok(ListView {
+        Ok(ListPage {
             prefix: prefix.to_owned(),
             read_at_ms: now(),
             next: page.next,
@@ -176,27 +195,38 @@ impl Reader {
             release_allowed: self.release_allowed,
             longest_waits: longest_waits(&locks),
             hot_keys,
+            deadlocks: circles(
+                locks.iter().filter_map(|row| Some((row.key.as_str(), row.lock.as_ref()?))),
+            ),
             locks,
             process: self.process().await,
         })
     }
 
-    async fn lock(&self, key: &str) -> Result<LockView, InspectError> {
+    async fn lock(&self, key: &str) -> Result<LockPage, InspectError> {
         let lock = self.client.inspect(key).await?;
-        let release_allowed = self.release_allowed;
-        Ok(LockView { read_at_ms: now(), release_allowed, key: key.to_owned(), lock })
+        Ok(LockPage {
+            read_at_ms: now(),
+            release_allowed: self.release_allowed,
+            key: key.to_owned(),
+            deadlocks: circles([(key, &lock)]),
+            lock,
+        })
     }
 
-    async fn process(&self) -> ProcessView {
+    async fn process(&self) -> ProcessStatus {
         let health = self.client.health().await;
-        ProcessView {
+        let events = self.client.recent_events();
+        let holds_before = self.holds.add(health.holds, events.period, events.refused.len()).await;
+        ProcessStatus {
             waiting: health.waiting,
             holds: health.holds,
             breaker_open: health.breaker_open,
             draining: health.draining,
             store: health.store,
             round_trip_ms: health.round_trip.ok().map(|time| time.as_secs_f64() * 1_000.0),
-            events: self.client.recent_events(),
+            holds_before,
+            events,
         }
     }
 }

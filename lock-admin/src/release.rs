@@ -29,7 +29,7 @@ const MAX_BODY: usize = 16 * 1024;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Command {
+struct ReleaseBody {
     key: String,
     action: Action,
 }
@@ -59,30 +59,29 @@ pub(crate) async fn release(
     let unreadable = |why: String| Refusal::bad_request(why, Format::Json);
     let body = to_bytes(body, MAX_BODY).await;
     let body = body.map_err(|why| unreadable(format!("the body cannot be read: {why}")))?;
-    let command: Command = serde_json::from_slice(&body).map_err(|why| {
+    let body: ReleaseBody = serde_json::from_slice(&body).map_err(|why| {
         unreadable(format!(
             "the body must be {{\"key\": text, \"action\": \"request\" | \"force\"}}: {why}"
         ))
     })?;
-    let action = match command.action {
+    let action = match body.action {
         Action::Request => AdminAction::RequestRelease,
         Action::Force => AdminAction::Force,
     };
-    let operator =
-        reader.access.check(&AdminRequest { parts: &parts, key: &command.key, action })?;
+    let operator = reader.access.check(&AdminRequest { parts: &parts, key: &body.key, action })?;
     if let Some(operator) = operator {
         // The key is named, because an audit needs it, and the service has set this up.
-        tracing::info!(target: TARGET, ?operator, ?action, key = ?command.key, "an operator acts on a lock");
+        tracing::info!(target: TARGET, ?operator, ?action, key = ?body.key, "an operator acts on a lock");
     }
-    let done = carry_out(&reader, &command).await;
+    let done = carry_out(&reader, &body).await;
     // Also when it is not known whether it was executed.
     reader.forget().await;
     done
 }
 
-async fn carry_out(reader: &Reader, command: &Command) -> Result<Json<Value>, Refusal> {
-    let (key, locks) = (command.key.as_str(), &reader.client);
-    match command.action {
+async fn carry_out(reader: &Reader, body: &ReleaseBody) -> Result<Json<Value>, Refusal> {
+    let (key, locks) = (body.key.as_str(), &reader.client);
+    match body.action {
         Action::Request => {
             let requested = locks.request_release(key).await;
             let requested = requested.map_err(|why| Refusal::not_read(&why, Format::Json))?;

@@ -20,15 +20,23 @@ pub(crate) fn page(subject: &Subject, content: Markup, release_allowed: bool) ->
     let body = html! {
         header {
             h1 { a href="?" { "Locks" } }
-            form method="get" action="?" {
+            form role="search" method="get" action="?" {
                 input type="search" name="prefix" value=(prefix) placeholder="prefix, such as order:"
                     aria-label="prefix of the keys";
                 button { "Search" }
             }
             span #state role="status" { "" }
         }
-        main #content { (content) }
-        @if let Some(key) = key.filter(|_| release_allowed) { (release(key)) }
+        main {
+            @if let Some(key) = key {
+                p .back { a href="?" { "All locks" } }
+                div .title {
+                    h2 { code { (visible(key)) } }
+                    @if release_allowed { (release(key)) }
+                }
+            }
+            div #content { (content) }
+        }
     };
     whole(title, body, true)
 }
@@ -47,16 +55,16 @@ pub(crate) fn not_read(why: &str) -> Markup {
     html! { p .bad { "Not read: " (visible(why)) } }
 }
 
-/// The buttons are beside the content: a button must not move under a pointer when the content is
+/// The buttons are above the content: a button must not move under a pointer when the content is
 /// renewed.
 fn release(key: &str) -> Markup {
     html! {
-        section #release data-key=(key) hidden {
+        div #release data-key=(key) hidden {
             button #request { "Request release" }
             button #force .danger { "Take away by force …" }
             p #outcome role="status" { "" }
-            dialog #confirm {
-                h2 { "Take this lock away?" }
+            dialog #confirm aria-labelledby="confirm-title" {
+                h2 #confirm-title { "Take this lock away?" }
                 p { code { (visible(key)) } }
                 p {
                     "Every holder loses the lock now, and the next waiter may get it. The holders are \
@@ -64,8 +72,10 @@ fn release(key: &str) -> Markup {
                      still write. Only a resource that checks fencing tokens refuses it."
                 }
                 p { "If it is enough that the holder ends in its own time, request a release instead." }
-                button #keep autofocus { "Keep it" }
-                button #confirmed .danger { "Take it away" }
+                div .buttons {
+                    button #keep autofocus { "Keep it" }
+                    button #confirmed .danger { "Take it away" }
+                }
             }
         }
         noscript { p { "Releasing a lock needs JavaScript, or " code { "lockctl release" } "." } }
@@ -80,7 +90,7 @@ fn whole(title: &str, body: Markup, live: bool) -> Response {
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta name="viewport" content="width=device-width";
+                meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (visible(title)) }
                 style nonce=(nonce) { (PreEscaped(STYLE)) }
             }

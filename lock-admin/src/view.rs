@@ -16,7 +16,7 @@ use super::{
     answer::Refusal,
     list_view, live, lock_view,
     query::{self, Format, Subject},
-    reader::{NotRead, Reader, View},
+    reader::{NotRead, Page, Reader},
     shell,
 };
 
@@ -69,9 +69,9 @@ async fn answer(
 }
 
 /// The part of the page that changes.
-pub(crate) fn content(subject: &Subject, view: &View) -> Markup {
-    match view {
-        View::List(list) => list_view::content(subject, list),
-        View::Lock(lock) => lock_view::content(lock),
+pub(crate) fn content(subject: &Subject, page: &Page) -> Markup {
+    match page {
+        Page::List(list) => list_view::content(subject, list),
+        Page::Lock(lock) => lock_view::content(lock),
     }
 }

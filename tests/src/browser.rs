@@ -11,7 +11,10 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::{LIMIT, Process, eventually, http as requests};
+use crate::{LIMIT, Process, eventually, http as requests, wheel::Wheel};
+
+/// The checks of accessibility, in a package that has them as one file.
+static AXE: Wheel = Wheel::new("axe/requirements.txt", "axe-playwright-python-0.1.8");
 
 /// How long a browser may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -80,10 +83,43 @@ impl Browser {
         eventually(what, LIMIT, async || self.run(script).await == true).await;
     }
 
+    /// Gives the window a size, and the theme that its user prefers. A narrow one is that of a telephone.
+    pub async fn view(&self, width: u32, height: u32, theme: &str) {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
+        self.devtools("Emulation.setDeviceMetricsOverride", &size).await;
+        let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": theme }] });
+        self.devtools("Emulation.setEmulatedMedia", &features).await;
+    }
+
+    /// Presses a key while the focused element has the focus.
+    pub async fn press(&self, key: char) {
+        let actions =
+            json!([{ "type": "keyDown", "value": key }, { "type": "keyUp", "value": key }]);
+        let actions = json!({ "actions": [{ "type": "key", "id": "keys", "actions": actions }] });
+        self.command(Method::POST, "actions", &actions).await;
+    }
+
+    /// Returns the rules of axe-core, of any severity, that the page breaks, each with its elements.
+    pub async fn broken_rules(&self) -> Vec<String> {
+        let axe = AXE.directory().await.join("axe_playwright_python/axe.min.js");
+        self.run(&std::fs::read_to_string(axe).expect("axe-core is in the package")).await;
+        let script = "const done = arguments[0]; \
+            const rule = (of) => `${of.id}: ${of.nodes.map((node) => node.target).join()}`; \
+            axe.run().then((found) => done(found.violations.map(rule)), (why) => done([`${why}`]));";
+        let command = json!({ "script": script, "args": [] });
+        let found = self.command(Method::POST, "execute/async", &command).await;
+        serde_json::from_value(found).expect("a list of texts")
+    }
+
     /// What the window shows, as a PNG.
     pub async fn screenshot(&self) -> Vec<u8> {
         let picture = self.command(Method::GET, "screenshot", &Value::Null).await;
         BASE64_STANDARD.decode(picture.as_str().expect("a text")).expect("base64")
+    }
+
+    async fn devtools(&self, command: &str, arguments: &Value) {
+        let command = json!({ "cmd": command, "params": arguments });
+        self.command(Method::POST, "goog/cdp/execute", &command).await;
     }
 
     async fn command(&self, method: Method, name: &str, arguments: &Value) -> Value {

@@ -46,6 +46,7 @@ mod room;
 mod sentinels;
 mod slow_disk;
 mod terminal;
+mod wheel;
 mod wire;
 mod workspace_binary;
 mod znodes;

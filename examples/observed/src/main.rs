@@ -3,11 +3,13 @@
 //! `cargo run -p observed` serves orders, imports, reports and reminders under the locks of
 //! `locks.toml`, and their metrics at `/metrics`, for Prometheus. Beside this file are
 //! `dashboard.json`, to import into Grafana, and `alerts.yml`, rules for Prometheus. Every wait and
-//! every hold is a line of the log when it ends.
+//! every hold is a line of the log when it ends. The page for operators is at
+//! <http://127.0.0.1:3001/>: live locks with their holders and waiters.
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
 //! | `PORT` | where it listens, on 127.0.0.1; `0` for any free port | 3000 |
+//! | `ADMIN_PORT` | where the page for operators is, on 127.0.0.1; `0` for any free port | 3001 |
 //! | `REDIS_URL` | where the locks are | `redis://127.0.0.1/` |
 //! | `LOCKS_FILE` | the policy file, checked every second | the one beside this package |
 //! | `LEASE` | the lease of the policy file | 10s |
@@ -20,7 +22,7 @@ mod service;
 use std::{env, net::Ipv4Addr, time::Duration};
 
 use lock_tower::{
-    LockClient,
+    LockClient, admin,
     metrics::{ClientMetrics, MetricsObserver},
     policies::Policies,
     shutdown_signal,
@@ -52,6 +54,14 @@ async fn main() -> anyhow::Result<()> {
     policies.watch();
     let service = service::router(&policies)
         .merge(recorder::router(recorder, ClientMetrics::new(locks.clone())));
+
+    // The page has no login. Nothing but this machine reaches it, and no other name that DNS leads here.
+    let page =
+        admin::router(locks.clone()).allow_release().allowed_hosts(["127.0.0.1", "localhost"]);
+    let port = variable("ADMIN_PORT", "3001").parse()?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    println!("page for operators: http://{}/", listener.local_addr()?);
+    tokio::spawn(axum::serve(listener, page.into_unprotected_router::<()>()).into_future());
 
     let port = variable("PORT", "3000").parse()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;

@@ -410,3 +410,54 @@ async fn no_answer_is_kept_or_guessed_at() {
         assert_eq!(answer.headers["x-content-type-options"], "nosniff", "{method} {query}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_deadlock_of_three_is_listed_from_its_least_key_on() {
+    let (app, locks) = page(false);
+    let circle = ["b", "c", "a"];
+    let scopes = circle.map(|_| locks.scope());
+    let mut held = Vec::new();
+    for (scope, key) in scopes.iter().zip(circle) {
+        held.push(scope.write(key).acquire().await.unwrap());
+    }
+    for (scope, key) in scopes.iter().zip(["c", "a", "b"]) {
+        tokio::spawn(scope.write(key).wait(NEVER).acquire());
+    }
+    // Until all of that is written down.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let list = json(&app, "").await;
+    let waits_for = |lock: &Value| lock["holders"][0]["work"]["waits_for"].clone();
+    let waits: Vec<_> = list["locks"].as_array().unwrap().iter().map(waits_for).collect();
+    assert_eq!(waits, ["b", "c", "a"], "{list}");
+    assert_eq!(list["deadlocks"], json!([["a", "b", "c"]]));
+    let html = call(&app, "GET", "/admin/locks").await.text;
+    assert_eq!(html.matches("<h2>Deadlock</h2>").count(), 1, "{html}");
+    // Its page does not show what the holder of the next lock waits for.
+    assert_eq!(json(&app, "key=a").await["deadlocks"], json!([]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn holds_are_plotted_for_a_quarter_of_an_hour() {
+    let locks = LockClient::builder().in_memory_on(&MemoryStore::new());
+    let app: Router = admin::router(locks.clone()).into_unprotected_router();
+    let tile = async || {
+        let html = call(&app, "GET", "/").await.text;
+        let tile = html.split("<figure id=\"holds\">").nth(1).unwrap();
+        let tile = tile.split("</figure>").next().unwrap();
+        (tile.contains("<strong>1</strong>"), tile.matches("<rect").count())
+    };
+    assert_eq!(tile().await, (false, 0));
+    let guard = locks.write("k").acquire().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    // In the same period: the most counts.
+    assert_eq!(tile().await, (true, 1));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(tile().await, (true, 2));
+    guard.release().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(tile().await, (false, 2));
+    tokio::time::sleep(Duration::from_secs(870)).await;
+    assert_eq!(tile().await, (false, 1));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(tile().await, (false, 0));
+}

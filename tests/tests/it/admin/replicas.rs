@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{Router, extract::State, routing::put};
 use lock_tests::{RedisServer, http};
-use lock_tower::{LockClient, Locked, RequestLockLayer, admin};
+use lock_tower::{LockClient, LockGuard, Locked, RequestLockLayer, admin};
 use tokio::{sync::Notify, task::JoinHandle};
 
 use crate::end_to_end::local_service::LocalService;
@@ -71,6 +71,20 @@ impl Replicas {
             let reply = http::send(request.body(String::new()).unwrap()).await.unwrap();
             (reply.status, reply.text().to_owned())
         })
+    }
+
+    /// Two jobs of which each holds a lock and waits for that of the other. They end with the test.
+    pub(crate) async fn deadlock(&self) -> Vec<LockGuard> {
+        let keys = ["account:7", "account:9"];
+        let scopes: Vec<_> = self.clients.iter().map(LockClient::scope).collect();
+        let mut held = Vec::new();
+        for (scope, key) in scopes.iter().zip(keys) {
+            held.push(scope.write(key).name("transfer").acquire().await.unwrap());
+        }
+        for (scope, key) in scopes.iter().zip(keys.iter().rev()) {
+            tokio::spawn(scope.write(*key).name("transfer").wait(lock_tests::LIMIT).acquire());
+        }
+        held
     }
 
     pub(crate) fn finish(&self) {

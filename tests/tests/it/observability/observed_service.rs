@@ -36,6 +36,7 @@ impl ObservedService {
         std::fs::write(&locks, LOCKS).unwrap();
         let process = Process::builder(workspace_binary("observed").await)
             .env("PORT", "0")
+            .env("ADMIN_PORT", "0")
             .env("REDIS_URL", redis.url())
             .env("LOCKS_FILE", locks)
             .env("LEASE", "1500ms");
@@ -69,6 +70,16 @@ impl ObservedService {
         })
         .await;
     }
+}
+
+/// Beside the service: its callers do not reach the page.
+#[tokio::test]
+async fn the_page_for_operators_is_on_a_separate_port() {
+    let service = ObservedService::start().await;
+    let line = service.process.line("page for operators: ", LIMIT).await;
+    let page = http::get(line.rsplit(' ').next().unwrap()).await;
+    assert!(page.status == 200 && page.text().contains("No lock is held"), "{page:?}");
+    assert_eq!(service.ask(Method::GET, "/?format=json").await.status, 404);
 }
 
 /// Errors of `main` are texts with their lines, not Rust's `Debug`.

@@ -1,8 +1,16 @@
+//! In a real browser.
+
+mod accessibility;
+mod deadlock;
+mod pictures;
+mod updates;
+
 use lock_tests::Browser;
 
 use super::replicas::Replicas;
 
-const LOCKS: &str = "document.querySelector('#locks tbody').innerText";
+const LOCKS: &str = "document.getElementById('locks').innerText";
+const LIVE: &str = "return document.getElementById('state').innerText === 'live'";
 
 #[tokio::test]
 async fn a_lock_appears_when_a_request_takes_it_and_goes_when_it_ends() {
@@ -20,8 +28,7 @@ async fn a_lock_appears_when_a_request_takes_it_and_goes_when_it_ends() {
     assert_eq!(request.await.unwrap(), (200, "done".to_owned()));
     browser.until("an empty list again", empty).await;
     // Longer than one response of events.
-    let live = "return document.getElementById('state').innerText === 'live'";
-    browser.until("that it is live", live).await;
+    browser.until("that it is live", LIVE).await;
 }
 
 #[tokio::test]
@@ -32,23 +39,21 @@ async fn waiters_stand_in_order_and_a_lock_is_released_on_request_and_by_force()
     browser.until("the lock", &format!("return {LOCKS}.includes('order:7')")).await;
     browser.run("document.querySelector('#locks a').click()").await;
     browser.until("its page", "return location.search === '?key=order%3A7'").await;
-    browser.until("no waiter", "return document.querySelector('#waiters') === null").await;
+    let no_waiter =
+        "return document.getElementById('waiters').innerText.includes('No request waits')";
+    browser.until("no waiter", no_waiter).await;
     let waiter = Replicas::update(&replicas.second, "7");
     let waits = "const rows = document.querySelectorAll('#waiters tbody tr'); \
                  return rows.length === 1 && rows[0].innerText.includes('orders replica-2') \
                  && rows[0].innerText.includes('PUT /orders/{id}')";
     browser.until("the waiter with its route", waits).await;
-    if std::env::var_os("LOCK_TOWER_OVERWRITE").is_some() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/admin-lock.png");
-        std::fs::write(file, browser.screenshot().await).unwrap();
-    }
 
     browser.run("document.getElementById('request').click()").await;
     assert_eq!(holder.await.unwrap(), (200, "released on request".to_owned()));
     let outcome = "document.getElementById('outcome').innerText";
-    let requested = format!("return {outcome} === 'Requested of 1 holders.'");
+    let requested = format!("return {outcome} === 'Requested of 1 holder.'");
     browser.until("what the request did", &requested).await;
-    let next = "return document.querySelector('#holders tbody').innerText.includes('replica-2')";
+    let next = "return document.getElementById('holders').innerText.includes('replica-2')";
     browser.until("the next holder", next).await;
 
     browser.run("document.getElementById('force').click()").await;
@@ -77,42 +82,13 @@ async fn a_key_with_html_does_no_harm() {
     browser.open(&replicas.first.url("/locks")).await;
     assert_eq!(browser.run(&format!("return {link}")).await, key);
     // Once more, as an event writes it.
-    browser.until("an event", "return document.getElementById('state').innerText === 'live'").await;
+    browser.until("an event", LIVE).await;
     assert_eq!(browser.run(&format!("return {link}")).await, key);
     assert_eq!(browser.run("return document.querySelectorAll('img').length").await, 0);
     browser.run("document.querySelector('#locks a').click()").await;
-    browser.until("its page", "return document.querySelector('#holders') !== null").await;
+    browser.until("its page", "return document.querySelector('#holders td') !== null").await;
     assert_eq!(browser.run("return document.querySelector('h2 code').innerText").await, key);
     assert_eq!(browser.run("return document.title").await, key);
     assert_eq!(browser.run("return document.getElementById('release').dataset.key").await, key);
     assert_eq!(browser.run("return document.querySelectorAll('img').length").await, 0);
-}
-
-/// `LOCK_TOWER_OVERWRITE=1` writes the picture in docs again.
-#[tokio::test]
-async fn the_page_is_as_in_the_picture() {
-    let (replicas, browser) = tokio::join!(Replicas::start(), Browser::start());
-    let requests: Vec<_> = ["17", "23", "42"]
-        .map(|order| Replicas::update(&replicas.first, order))
-        .into_iter()
-        .chain(["23", "42"].map(|order| Replicas::update(&replicas.second, order)))
-        .collect();
-    let _report = replicas.client().read("report:daily").name("daily report").acquire().await;
-    let refused = async || replicas.client().write("report:daily").try_acquire().await.is_err();
-    for _ in 0..3 {
-        assert!(refused().await);
-    }
-    browser.open(&replicas.first.url("/locks")).await;
-    let all = "return document.querySelectorAll('#locks tbody tr').length === 4 \
-               && document.querySelectorAll('#waits tbody tr').length === 2 \
-               && document.querySelectorAll('#process rect').length === 1 \
-               && document.querySelector('#hot tbody')?.innerText.includes('report:daily') \
-               && document.querySelector('#locks tbody').innerText.match(/PUT .orders/g)?.length === 3";
-    browser.until("four locks with what they are for, two waits, a bar of refusals", all).await;
-    if std::env::var_os("LOCK_TOWER_OVERWRITE").is_some() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/admin.png");
-        std::fs::write(file, browser.screenshot().await).unwrap();
-    }
-    replicas.finish();
-    drop(requests);
 }
