@@ -165,8 +165,8 @@ fn rows<'a>(shown: &[&'a LockRow], width: u16) -> ratatui::widgets::Table<'a> {
     });
     let widths = columns.iter().map(|column| match column {
         Key => Constraint::Length(u16::try_from(key_width).unwrap_or(u16::MAX)),
-        Holder => Constraint::Fill(2),
-        WorksOn => Constraint::Fill(3),
+        // Alike, so that neither is below its least width.
+        Holder | WorksOn => Constraint::Fill(1),
         fixed => Constraint::Length(u16::try_from(fixed.width(0)).unwrap_or(u16::MAX)),
     });
     ratatui::widgets::Table::new(rows, widths.collect::<Vec<_>>())
