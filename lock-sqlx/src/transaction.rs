@@ -7,7 +7,7 @@ use sqlx::{Encode, Pool, Transaction, Type};
 
 use crate::{ClaimedRow, FencedDatabase, TransactionError};
 
-/// For how much longer the lock must be good when the commit is sent, on this process' clock.
+/// The time for which the lock must still be good when the commit is sent, on this process' clock.
 pub const COMMIT_MARGIN: Duration = Duration::from_secs(1);
 
 /// The holder of the lock: a guard, a view of one, or in a handler `Locked`. Other crates cannot

@@ -84,7 +84,7 @@ pub enum Renewal {
 }
 
 impl Renewal {
-    /// A renewal of which it is not known whether it was done, for this reason.
+    /// Returns a renewal of which it is not known whether it was done, for this reason.
     #[must_use]
     pub fn failed(reason: impl Into<String>) -> Self {
         Self::Failed { reason: reason.into() }
@@ -131,7 +131,7 @@ pub struct StoreIdentity {
 }
 
 impl StoreIdentity {
-    /// A server's identity.
+    /// Creates a server's identity.
     #[must_use]
     pub fn new(id: impl Into<String>, up: Duration) -> Self {
         Self { id: id.into(), up }
@@ -153,7 +153,7 @@ pub struct StoreHealth {
 }
 
 impl StoreHealth {
-    /// Without warnings.
+    /// Creates the state of a store without warnings.
     #[must_use]
     pub fn new(kind: &'static str, round_trip: Result<Duration, Unavailable>) -> Self {
         Self { kind, round_trip, warnings: Vec::new(), details: Vec::new() }

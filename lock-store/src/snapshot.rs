@@ -63,7 +63,7 @@ pub struct HolderSnapshot {
 }
 
 impl HolderSnapshot {
-    /// One holder.
+    /// Creates the snapshot of one holder.
     #[must_use]
     pub fn new(owner: impl Into<String>, holds: Holds, remaining: Option<Duration>) -> Self {
         Self { owner: owner.into(), holds, remaining, client: None, age: None, work: None }
@@ -87,7 +87,7 @@ pub struct WaiterSnapshot {
 }
 
 impl WaiterSnapshot {
-    /// One waiter.
+    /// Creates the snapshot of one waiter.
     #[must_use]
     pub fn new(owner: impl Into<String>, mode: Mode) -> Self {
         Self { owner: owner.into(), mode, client: None, age: None, work: None }

@@ -112,7 +112,7 @@ pub struct ObservedLock<'e> {
     pub by_policy: bool,
 }
 
-/// A lock is granted.
+/// The grant of a lock.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct GrantedEvent<'e> {
@@ -124,7 +124,7 @@ pub struct GrantedEvent<'e> {
     pub handed_off: bool,
 }
 
-/// An acquisition has ended without the lock.
+/// The end of an acquisition without the lock.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct RefusedEvent<'e> {
@@ -136,7 +136,7 @@ pub struct RefusedEvent<'e> {
     pub error: &'e AcquireError,
 }
 
-/// A lock is lost.
+/// The loss of a lock.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct LostEvent<'e> {
@@ -151,7 +151,7 @@ pub struct LostEvent<'e> {
     pub least_remaining: Option<Duration>,
 }
 
-/// A lock that was held to its end is released.
+/// The release of a lock that was held until then.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct ReleasedEvent<'e> {
@@ -163,7 +163,7 @@ pub struct ReleasedEvent<'e> {
     pub least_remaining: Option<Duration>,
 }
 
-/// The store can be used again.
+/// The moment when the store can be used again.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct ReconnectedEvent {

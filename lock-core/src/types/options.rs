@@ -165,7 +165,7 @@ impl AcquireOptions {
         }
     }
 
-    /// Those of a policy with this name. Observers see it, and
+    /// Returns the options of a policy with this name. Observers see it, and
     /// [`LockClient::lock_order_inversions`](crate::LockClient::lock_order_inversions) reports it instead of
     /// the place in the source.
     #[must_use]
@@ -173,7 +173,7 @@ impl AcquireOptions {
         Self { name: Some(name.clone()), by_policy: true, ..Self::at(CallSite::named(name)) }
     }
 
-    /// A lock that stays held for no time outlasts nothing.
+    /// Sets the least time for which the lock stays held; zero is none.
     pub fn set_hold_at_least(&mut self, time: Option<Duration>) {
         self.at_least = time.filter(|time| !time.is_zero());
     }
