@@ -85,8 +85,8 @@ pub trait FencedTransaction: Holder {
         self.transaction_within(COMMIT_MARGIN, pool, table, id, work)
     }
 
-    /// The same with another margin than [`COMMIT_MARGIN`]: less than the lease, and more than a
-    /// commit takes.
+    /// Runs `work` as [`transaction`](Self::transaction) does, with another margin than
+    /// [`COMMIT_MARGIN`]: less than the lease, and more than a commit takes.
     ///
     /// # Errors
     ///

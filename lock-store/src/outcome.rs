@@ -124,9 +124,9 @@ pub enum Downgraded {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreIdentity {
-    /// A new one after every start that may have forgotten locks.
+    /// The identity: a new one after every start that may have forgotten locks.
     pub id: String,
-    /// It started at least this long ago.
+    /// The time since it started, at least.
     pub up: Duration,
 }
 

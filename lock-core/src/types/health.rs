@@ -6,7 +6,7 @@ use lock_store::Unavailable;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Health {
-    /// `"memory"`, `"redis"`, `"zookeeper"`, or how a store of your own is called.
+    /// The kind of store: `"memory"`, `"redis"`, `"zookeeper"`, or the name of your own.
     pub store: &'static str,
     /// How long the store took to answer just now, or why it did not.
     pub round_trip: Result<Duration, Unavailable>,

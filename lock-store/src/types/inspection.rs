@@ -6,9 +6,9 @@ use super::{fencing_token::FencingToken, key::LockKey, visible::visible};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientInfo {
-    /// The service.
+    /// The name of the service.
     pub service: String,
-    /// Which of its instances.
+    /// The name of this instance of it.
     pub instance: String,
 }
 
@@ -18,7 +18,7 @@ pub struct ClientInfo {
 pub struct ForcedRelease {
     /// Whether the lock was held.
     pub was_held: bool,
-    /// Exceeds every token handed out before: claim the resource with it, and the holder that lost the
+    /// A token that exceeds every one handed out before: claim the resource with it, and the holder that lost the
     /// lock is refused there. A semaphore has none.
     pub fencing_token: Option<FencingToken>,
 }

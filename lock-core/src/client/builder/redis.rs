@@ -42,9 +42,9 @@ impl LockClientBuilder {
         self.prefix("").redisson_watchdog(REDISSON_WATCHDOG).permanent_tokens(true)
     }
 
-    /// Shares locks with programs that take them by `SET key text NX PX ttl` and release them by compare
-    /// and delete: hand-rolled locks, redis-py's `Lock`, Pottery, node-redlock, rslock, redsync, and
-    /// python-redis-lock, whose waiters have to poll then.
+    /// Shares locks with programs that take them by `SET key text NX PX ttl` and release them by
+    /// compare and delete: hand-rolled locks, redis-py's `Lock`, Pottery, node-redlock, rslock,
+    /// redsync, and python-redis-lock, whose waiters have to poll then.
     ///
     /// A text of another program that has a TTL is then a holder like any other. It is never
     /// touched: waiters keep their line beside it, and the first of them polls every 50 ms. While
