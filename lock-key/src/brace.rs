@@ -50,7 +50,7 @@ pub(crate) fn check(
     }
 }
 
-/// The braces of a key do not form one hash tag.
+/// The error for a key whose braces do not form one hash tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BraceError {
     fault: BraceFault,
@@ -62,12 +62,12 @@ impl BraceError {
         Self { fault, span }
     }
 
-    /// The fault.
+    /// Returns the fault.
     pub fn fault(&self) -> BraceFault {
         self.fault
     }
 
-    /// The place, in bytes of the checked text.
+    /// Returns the place, in bytes of the checked text.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }

@@ -30,7 +30,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     duration.ok_or(DurationError::TooLong)
 }
 
-/// Why a text is not a valid duration for an option.
+/// The reason why a text is not a valid duration for an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DurationError {

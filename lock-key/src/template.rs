@@ -137,7 +137,7 @@ impl FromStr for Template {
     }
 }
 
-/// A template could not be rendered. No lock was requested.
+/// The reason why a template could not be rendered. No lock was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RenderError<E> {

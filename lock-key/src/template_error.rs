@@ -18,13 +18,13 @@ impl TemplateError {
         Self { fault, span }
     }
 
-    /// The fault.
+    /// Returns the fault.
     pub fn fault(&self) -> &TemplateFault {
         &self.fault
     }
 
-    /// The place, in bytes of the template's source. It is on character boundaries, and empty only for an
-    /// empty template.
+    /// Returns the place, in bytes of the template's source. It is on character boundaries, and
+    /// empty only for an empty template.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }

@@ -22,12 +22,12 @@ impl ValueError {
         Self { placeholder: None, fault }
     }
 
-    /// The placeholder whose value was refused; `None` if the whole key was.
+    /// Returns the placeholder whose value was refused; `None` if the whole key was.
     pub fn placeholder(&self) -> Option<&str> {
         self.placeholder.as_deref()
     }
 
-    /// The reason.
+    /// Returns the reason.
     pub fn fault(&self) -> ValueFault {
         self.fault
     }

@@ -4,7 +4,7 @@ use lock_tower::{
 };
 use thiserror::Error;
 
-/// Why a transaction under a lock was not committed, or why that is not known.
+/// The reason why a transaction under a lock was not committed, or why that is not known.
 ///
 /// After every error except [`CommitUnknown`](Self::CommitUnknown) the transaction was rolled back,
 /// and nothing that it wrote is in the database.

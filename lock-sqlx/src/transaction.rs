@@ -7,7 +7,7 @@ use sqlx::{Encode, Pool, Transaction, Type};
 
 use crate::{ClaimedRow, FencedDatabase, TransactionError};
 
-/// For how much longer the lock must be good when the commit is sent, on this process' clock.
+/// The time for which the lock must still be good when the commit is sent, on this process' clock.
 pub const COMMIT_MARGIN: Duration = Duration::from_secs(1);
 
 /// A lock that is held: a guard, a view of one, or in a handler `Locked`. Other crates cannot
@@ -85,8 +85,8 @@ pub trait FencedTransaction: HeldLock {
         self.transaction_within(COMMIT_MARGIN, pool, table, id, work)
     }
 
-    /// The same with another margin than [`COMMIT_MARGIN`]: less than the lease, and more than a
-    /// commit takes.
+    /// Runs `work` as [`transaction`](Self::transaction) does, with another margin than
+    /// [`COMMIT_MARGIN`]: less than the lease, and more than a commit takes.
     ///
     /// # Errors
     ///

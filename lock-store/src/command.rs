@@ -262,7 +262,7 @@ pub struct WorkRecord {
 }
 
 impl WorkRecord {
-    /// One record.
+    /// Creates a record.
     #[must_use]
     #[inline]
     pub fn new(holder: Holder, text: Option<String>, keep: Duration) -> Self {

@@ -43,22 +43,22 @@ impl WakeupReceiver {
         WakeupSender::new().subscribe()
     }
 
-    /// The receiver of a store that keeps the state itself.
+    /// Returns the receiver of a store that keeps the state itself.
     #[doc(hidden)]
     #[must_use]
     pub fn of(state: watch::Receiver<NotifyState>) -> Self {
         Self(state)
     }
 
-    /// Whether no wake-up was sent or missed since `then`: the subscription is older and had no
-    /// message.
+    /// Returns whether no wake-up was sent or missed since `then`: the subscription is older and
+    /// had no message.
     #[inline]
     pub fn silent_since(&self, then: Instant) -> bool {
         let state = self.0.borrow();
         state.subscribed && state.grown_at.is_some_and(|grown| grown < then)
     }
 
-    /// The wake-ups so far.
+    /// Returns the wake-ups so far.
     #[doc(hidden)]
     #[must_use]
     #[inline]
@@ -73,7 +73,7 @@ impl WakeupReceiver {
         let _ = self.0.wait_for(|state| state.subscribed).await;
     }
 
-    /// From here on [`woken`](Self::woken) reports new wake-ups only.
+    /// Makes [`woken`](Self::woken) report new wake-ups only, from here on.
     #[doc(hidden)]
     #[inline]
     pub fn listen(&mut self) {

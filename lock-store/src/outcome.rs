@@ -84,7 +84,7 @@ pub enum Renewal {
 }
 
 impl Renewal {
-    /// A renewal of which it is not known whether it was done, for this reason.
+    /// Returns a renewal of which it is not known whether it was done, for this reason.
     #[must_use]
     pub fn failed(reason: impl Into<String>) -> Self {
         Self::Failed { reason: reason.into() }
@@ -124,14 +124,14 @@ pub enum Downgraded {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreIdentity {
-    /// A new one after every start that may have forgotten locks.
+    /// The identity: a new one after every start that may have forgotten locks.
     pub id: String,
-    /// It started at least this long ago.
+    /// The time since it started, at least.
     pub up: Duration,
 }
 
 impl StoreIdentity {
-    /// A server's identity.
+    /// Creates a server's identity.
     #[must_use]
     pub fn new(id: impl Into<String>, up: Duration) -> Self {
         Self { id: id.into(), up }
@@ -153,7 +153,7 @@ pub struct StoreHealth {
 }
 
 impl StoreHealth {
-    /// Without warnings.
+    /// Creates the state of a store without warnings.
     #[must_use]
     pub fn new(kind: &'static str, round_trip: Result<Duration, Unavailable>) -> Self {
         Self { kind, round_trip, warnings: Vec::new(), details: Vec::new() }

@@ -9,15 +9,15 @@ use crate::types::{ClientInfo, FencingToken, Kind, Mode};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockSnapshot {
-    /// `None`: there are neither holders nor waiters.
+    /// The kind of the lock; `None`: there are neither holders nor waiters.
     pub kind: Option<Kind>,
-    /// How it is held; `None`: it is free.
+    /// The mode in which it is held; `None`: it is free.
     pub mode: Option<Mode>,
-    /// Owners whose lease has not ended.
+    /// The owners whose lease has not ended.
     pub holders: Vec<HolderSnapshot>,
     /// The remaining time of the lease that ends last. `None`: it is free, or held without end.
     pub remaining: Option<Duration>,
-    /// In the order of the line, if there is one.
+    /// The waiters, in the order of the line, if there is one.
     pub waiters: Vec<WaiterSnapshot>,
     /// A semaphore's free permits where the store keeps their number, negative while more are in use.
     pub free_permits: Option<i64>,
@@ -63,7 +63,7 @@ pub struct HolderSnapshot {
 }
 
 impl HolderSnapshot {
-    /// One holder.
+    /// Creates the snapshot of one holder.
     #[must_use]
     pub fn new(owner: impl Into<String>, holds: Holds, remaining: Option<Duration>) -> Self {
         Self { owner: owner.into(), holds, remaining, client: None, age: None, work: None }
@@ -87,7 +87,7 @@ pub struct WaiterSnapshot {
 }
 
 impl WaiterSnapshot {
-    /// One waiter.
+    /// Creates the snapshot of one waiter.
     #[must_use]
     pub fn new(owner: impl Into<String>, mode: Mode) -> Self {
         Self { owner: owner.into(), mode, client: None, age: None, work: None }

@@ -17,9 +17,9 @@ pub trait StoreAdmin: Send + Sync {
     /// Returns the store's state of a key, at one moment. `None` if it is not a lock.
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>>;
 
-    /// As [`inspect`](Self::inspect), for a caller that needs the holders alone: each waiter calls it after
-    /// half a second, so its cost should not grow with the waiters, which it leaves out. Default:
-    /// `inspect`.
+    /// Returns the state as [`inspect`](Self::inspect) does, for a caller that needs the holders
+    /// alone: each waiter calls it after half a second, so its cost should not grow with the
+    /// waiters, which it leaves out. Default: `inspect`.
     fn inspect_holders(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
         self.inspect(key)
     }

@@ -11,10 +11,11 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::{LIMIT, Process, eventually, http as requests, wheel::Wheel};
+use crate::{LIMIT, Process, eventually, http as requests, python_packages::PythonPackages};
 
 /// The checks of accessibility, in a package that has them as one file.
-static AXE: Wheel = Wheel::new("axe/requirements.txt", "axe-playwright-python-0.1.8");
+static AXE: PythonPackages =
+    PythonPackages::new("axe/requirements.txt", "axe-playwright-python-0.1.8");
 
 /// How long a browser may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);

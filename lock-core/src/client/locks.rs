@@ -99,7 +99,8 @@ impl LockClient {
         Acquire::new(MultiLock::new(self, members.into_iter().map(|member| member.into().0)))
     }
 
-    /// A semaphore of `permits` permits under `key`: Redisson's `getPermitExpirableSemaphore`.
+    /// Returns a semaphore of `permits` permits under `key`: Redisson's
+    /// `getPermitExpirableSemaphore`.
     ///
     /// The number is this client's: a permit is granted if those in use and those that are acquired
     /// fit into it. Clients may give different numbers, as replicas of two versions do. On

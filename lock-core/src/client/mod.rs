@@ -64,7 +64,7 @@ pub use semaphore::{PermitGuard, Semaphore};
 pub struct LockClient(Arc<ClientInner>);
 
 impl LockClient {
-    /// A client with a new store in memory: for one process, for tests, for trying out.
+    /// Creates a client with a new store in memory: for one process, for tests, for trying out.
     ///
     /// It behaves as on Redis, except for faults of a network. It follows Tokio's clock, a paused
     /// one too.
@@ -90,7 +90,7 @@ impl LockClient {
         Self::builder().connect(url).await
     }
 
-    /// A client with other settings than the defaults.
+    /// Returns a builder of a client with other settings than the defaults.
     pub fn builder() -> LockClientBuilder {
         LockClientBuilder::default()
     }
@@ -109,9 +109,9 @@ impl LockClient {
         Scope::new(self.clone())
     }
 
-    /// Goes on under a hold that was [parked](crate::LockGuard::park), in this process or another: the
-    /// guard has the same lock and the same fencing token, and this client's lease, which it renews. A
-    /// ticket is good for one guard.
+    /// Continues under a hold that was [parked](crate::LockGuard::park), in this process or
+    /// another: the guard has the same lock and the same fencing token, and this client's lease,
+    /// which it renews. A ticket is good for one guard.
     ///
     /// The client must be connected to the same store as the one that parked, with the same key prefix
     /// and the same [`ticket_key`](LockClientBuilder::ticket_key). Nothing is waited for: the lock was
@@ -137,7 +137,8 @@ impl LockClient {
         }
     }
 
-    /// How the client and its store are, for a readiness check and for the engineer on call.
+    /// Returns the state of the client and its store, for a readiness check and for the engineer on
+    /// call.
     pub async fn health(&self) -> Health {
         let attached = self.0.tasks.attach_runtime();
         let store = self.0.store.health().await;

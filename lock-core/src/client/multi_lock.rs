@@ -188,13 +188,14 @@ impl MultiGuard {
         }
     }
 
-    /// The keys, sorted; those of one client after the other, if there are several.
+    /// Returns the keys, sorted; those of one client after the other, if there are several.
     pub fn keys(&self) -> impl Iterator<Item = &LockKey> {
         self.guards().iter().map(LockGuard::key)
     }
 
-    /// The fencing token of one of the locks; `None` when it is not one of them, or a semaphore. If several
-    /// clients have a lock of this key, that of the first of them: see [`views`](Self::views).
+    /// Returns the fencing token of one of the locks; `None` when it is not one of them, or a
+    /// semaphore. If several clients have a lock of this key, that of the first of them: see
+    /// [`views`](Self::views).
     #[must_use]
     pub fn fencing_token(&self, key: &str) -> Option<FencingToken> {
         let guard = self.guards().iter().find(|guard| guard.key().as_str() == key)?;
@@ -207,14 +208,14 @@ impl MultiGuard {
         self.guards().iter().map(LockGuard::view)
     }
 
-    /// For how long all of them may still be relied upon if no renewal gets through: see
+    /// Returns for how long all of them may still be relied upon if no renewal gets through: see
     /// [`LockGuard::remaining`].
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.guards().iter().map(LockGuard::remaining).min().unwrap_or_default()
     }
 
-    /// Whether all of them are still held at this moment.
+    /// Returns whether all of them are still held at this moment.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.guards().iter().all(LockGuard::is_held)
@@ -244,7 +245,7 @@ impl MultiGuard {
         self.guards().iter().try_for_each(|guard| guard.extend_max_hold(by))
     }
 
-    /// A future that resolves when the first of them is lost. It does not borrow the guard.
+    /// Returns a future that resolves when the first of them is lost. It does not borrow the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static + use<> {
         match &self.0 {
             Guards::One(guard) => Either::Left(guard.lost()),

@@ -56,7 +56,7 @@ impl Scope {
         Self { client, holds: Arc::default() }
     }
 
-    /// The ambient scope, if the current task runs inside one.
+    /// Returns the ambient scope, if the current task runs inside one.
     #[must_use]
     pub fn current() -> Option<Scope> {
         AMBIENT.try_with(Scope::clone).ok()
@@ -78,7 +78,7 @@ impl Scope {
         self.holds.set_origin(origin);
     }
 
-    /// The client that opened the scope.
+    /// Returns the client that opened the scope.
     #[must_use]
     pub fn client(&self) -> &LockClient {
         &self.client

@@ -146,25 +146,25 @@ pub struct PermitGuard {
 }
 
 impl PermitGuard {
-    /// How many permits it holds.
+    /// Returns how many permits it holds.
     #[must_use]
     pub fn permits(&self) -> u32 {
         self.permits
     }
 
-    /// The semaphore's key.
+    /// Returns the semaphore's key.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         self.guard.key()
     }
 
-    /// See [`LockGuard::remaining`].
+    /// Returns for how long the permit may still be relied upon: see [`LockGuard::remaining`].
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.guard.remaining()
     }
 
-    /// Whether the permit is still held at this moment.
+    /// Returns whether the permit is still held at this moment.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.guard.is_held()
@@ -193,7 +193,7 @@ impl PermitGuard {
         self.guard.extend_max_hold(by)
     }
 
-    /// A future that resolves when the permit is lost. It does not borrow the guard.
+    /// Returns a future that resolves when the permit is lost. It does not borrow the guard.
     pub fn lost(&self) -> LostSignal {
         self.guard.lost()
     }

@@ -11,7 +11,7 @@ use lock_store::runtime::lease_clock;
 
 use crate::{hold::Hold, types::Lost};
 
-/// Resolves when a lock is lost, before the store can grant it to another owner.
+/// A future that resolves when a lock is lost, before the store can grant it to another owner.
 ///
 /// It needs no network: the holder's own clock ends the lease. After a pause of the process it is
 /// ready at the first poll. It never resolves once the lock was released, so race it against the

@@ -58,8 +58,8 @@ impl LockGuard {
         self.view.key()
     }
 
-    /// Whether this guard reads or writes. Inside an outer write of the same scope a read guard's
-    /// lock is exclusive all the same.
+    /// Returns whether this guard reads or writes. Inside an outer write of the same scope a read
+    /// guard's lock is exclusive all the same.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
@@ -72,21 +72,22 @@ impl LockGuard {
         self.view.fencing_token()
     }
 
-    /// For how long the lock may still be relied upon if no renewal gets through: see
+    /// Returns for how long the lock may still be relied upon if no renewal gets through: see
     /// [`LockView::remaining`].
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.view.remaining()
     }
 
-    /// Whether others were in the way before the lock was granted: the outermost acquisition of this
-    /// hold had to queue in this process, or was refused by the store at least once.
+    /// Returns whether others were in the way before the lock was granted: the outermost
+    /// acquisition of this hold had to queue in this process, or was refused by the store at least
+    /// once.
     #[must_use]
     pub fn waited(&self) -> bool {
         self.hold().waited
     }
 
-    /// The closest call so far: the least time for which the lock could still be
+    /// Returns the closest call so far: the least time for which the lock could still be
     /// [relied upon](Self::remaining), leaving `max_hold` aside, at the moment when a renewal was
     /// confirmed. Zero once renewal has failed until the end of the lease. `None`: never renewed.
     #[must_use]
@@ -94,13 +95,13 @@ impl LockGuard {
         self.hold().least_remaining()
     }
 
-    /// The state of the lease, as far as it is known.
+    /// Returns the state of the lease, as far as it is known.
     #[must_use]
     pub fn state(&self) -> LeaseState {
         if self.is_held() { self.hold().lease.state().renewal } else { LeaseState::Lost }
     }
 
-    /// Whether the lock is still held at this moment.
+    /// Returns whether the lock is still held at this moment.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.view.is_held()
@@ -130,7 +131,7 @@ impl LockGuard {
         self.view.extend_max_hold(by)
     }
 
-    /// A future that resolves when the lock is lost. It does not borrow the guard.
+    /// Returns a future that resolves when the lock is lost. It does not borrow the guard.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -32,7 +32,7 @@ impl LockView {
         &self.hold.lease.key
     }
 
-    /// The strongest mode that the hold has.
+    /// Returns the strongest mode that the hold has.
     #[must_use]
     pub fn mode(&self) -> Mode {
         if self.hold.state().guards.write > 0 { Mode::Write } else { Mode::Read }
@@ -45,26 +45,27 @@ impl LockView {
         self.hold.state().token.unwrap_or(FencingToken::NONE)
     }
 
-    /// The kind of the lock.
+    /// Returns the kind of the lock.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.hold.lease.kind
     }
 
-    /// For how long the lock may still be relied upon if no renewal gets through: on this process'
-    /// clock, a safety margin less than Redis has it. Zero once it is lost.
+    /// Returns for how long the lock may still be relied upon if no renewal gets through: on this
+    /// process' clock, a safety margin less than Redis has it. Zero once it is lost.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         if self.is_held() { self.hold.remaining() } else { Duration::ZERO }
     }
 
-    /// Whether the lock is held at this moment: not released, not lost.
+    /// Returns whether the lock is held at this moment: not released, not lost.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.ensure_held().is_ok()
     }
 
-    /// As [`is_held`](Self::is_held), with the reason why it is not.
+    /// Checks that the lock is held at this moment, as [`is_held`](Self::is_held) does, with the
+    /// reason if it is not.
     ///
     /// # Errors
     ///
@@ -140,7 +141,7 @@ impl LockView {
         self.hold.release_requested().await;
     }
 
-    /// A future that resolves when the lock is lost.
+    /// Returns a future that resolves when the lock is lost.
     pub fn lost(&self) -> LostSignal {
         LostSignal::of(&self.hold)
     }

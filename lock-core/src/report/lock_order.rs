@@ -37,15 +37,16 @@ struct Nesting {
 }
 
 impl LockOrderInversion {
-    /// The keys of the acquisition that closed the cycle: the held one, and the requested one.
+    /// Returns the keys of the acquisition that closed the cycle: the held one, and the requested
+    /// one.
     #[must_use]
     pub fn keys(&self) -> (&LockKey, &LockKey) {
         (&self.held, &self.requested)
     }
 
-    /// Where the locks were acquired while others were held, such as `src/orders.rs:12:5` or the
-    /// name of an attribute. The first is the place that closed the cycle. Two places, or more if
-    /// several together contradict the order.
+    /// Returns where the locks were acquired while others were held, such as `src/orders.rs:12:5`
+    /// or the name of an attribute. The first is the place that closed the cycle. Two places, or
+    /// more if several together contradict the order.
     #[must_use]
     pub fn call_sites(&self) -> Vec<String> {
         self.nestings.iter().map(|nesting| nesting.asked_at.to_string()).collect()

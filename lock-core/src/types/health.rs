@@ -2,11 +2,11 @@ use std::time::Duration;
 
 use lock_store::Unavailable;
 
-/// How a client and its store are: from [`LockClient::health`](crate::LockClient::health).
+/// The state of a client and its store: from [`LockClient::health`](crate::LockClient::health).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Health {
-    /// `"memory"`, `"redis"`, `"zookeeper"`, or how a store of your own is called.
+    /// The kind of store: `"memory"`, `"redis"`, `"zookeeper"`, or the name of your own.
     pub store: &'static str,
     /// How long the store took to answer just now, or why it did not.
     pub round_trip: Result<Duration, Unavailable>,
@@ -26,7 +26,8 @@ pub struct Health {
 }
 
 impl Health {
-    /// Whether locks can be acquired: the store answers and the client is not shutting down.
+    /// Returns whether locks can be acquired: the store answers and the client is not shutting
+    /// down.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.round_trip.is_ok() && !self.draining

@@ -15,11 +15,12 @@ use super::{as_json, work::WorkInfo};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Inspection {
-    /// `None`: it has neither holders nor waiters. The plain kinds share one shape: with waiters in
-    /// line it is [`Kind::Fair`], with a permanent token [`Kind::Fenced`], else [`Kind::Reentrant`].
+    /// The kind of the lock; `None`: it has neither holders nor waiters. The plain kinds share one
+    /// shape: with waiters in line it is [`Kind::Fair`], with a permanent token [`Kind::Fenced`],
+    /// else [`Kind::Reentrant`].
     #[serde(serialize_with = "as_json::kind")]
     pub kind: Option<Kind>,
-    /// How it is held; `None`: not at all.
+    /// The mode in which it is held; `None`: not at all.
     #[serde(serialize_with = "as_json::optional_mode")]
     pub mode: Option<Mode>,
     /// The holders.
@@ -51,7 +52,7 @@ pub struct Inspection {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct HolderInfo {
-    /// `<client>:<number>`, or the permit of a semaphore.
+    /// The owner as `<client>:<number>`, or the permit of a semaphore.
     pub owner: String,
     /// The process that has this client, if it has set a client name.
     #[serde(flatten, serialize_with = "as_json::client")]
@@ -77,7 +78,7 @@ pub struct HolderInfo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct WaiterInfo {
-    /// `<client>:<number>`.
+    /// The owner as `<client>:<number>`.
     pub owner: String,
     /// The process that has this client, if it has set a client name.
     #[serde(flatten, serialize_with = "as_json::client")]

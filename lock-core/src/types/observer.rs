@@ -27,30 +27,30 @@ use crate::types::{AcquireError, LostCause};
 /// the client may be renewed. A panic is caught and logged as an error, and changes nothing for the
 /// lock.
 pub trait LockObserver: Send + Sync {
-    /// A lock is granted.
+    /// Receives the grant of a lock.
     fn granted(&self, event: &GrantedEvent<'_>) {
         let _ = event;
     }
 
-    /// An acquisition has ended without the lock.
+    /// Receives the end of an acquisition without the lock.
     fn refused(&self, event: &RefusedEvent<'_>) {
         let _ = event;
     }
 
-    /// A lock is lost: this process does not hold it any more.
+    /// Receives the loss of a lock: this process does not hold it any more.
     fn lost(&self, event: &LostEvent<'_>) {
         let _ = event;
     }
 
-    /// The last guard of a lock that was held to its end is dropped. The release is confirmed later,
-    /// unless the lock was passed to another waiter of this process.
+    /// Receives the end of a hold: the last guard of a lock that was not lost is dropped. The
+    /// release is confirmed later, unless the lock was passed to another waiter of this process.
     fn released(&self, event: &ReleasedEvent<'_>) {
         let _ = event;
     }
 
-    /// The store can be used again after a connection was lost: on Redis the connection for
-    /// commands was replaced, in a cluster that of one node. On ZooKeeper the session was replaced,
-    /// and every lock of the former one is lost.
+    /// Receives the moment when the store can be used again after a connection was lost: on Redis
+    /// the connection for commands was replaced, in a cluster that of one node. On ZooKeeper the
+    /// session was replaced, and every lock of the former one is lost.
     fn reconnected(&self, event: &ReconnectedEvent) {
         let _ = event;
     }
@@ -112,62 +112,62 @@ pub struct ObservedLock<'e> {
     pub by_policy: bool,
 }
 
-/// A lock is granted.
+/// The grant of a lock.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct GrantedEvent<'e> {
-    /// Which one.
+    /// The lock that was granted.
     pub lock: ObservedLock<'e>,
-    /// From the start of the acquisition to the grant, on this process' clock.
+    /// The time from the start of the acquisition to the grant, on this process' clock.
     pub waited: Duration,
     /// Whether the holder before, in this process, passed it on without a command to the store.
     pub handed_off: bool,
 }
 
-/// An acquisition has ended without the lock.
+/// The end of an acquisition without the lock.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct RefusedEvent<'e> {
-    /// Which one.
+    /// The lock that was refused.
     pub lock: ObservedLock<'e>,
-    /// From the start of the acquisition to its end, on this process' clock.
+    /// The time from the start of the acquisition to its end, on this process' clock.
     pub waited: Duration,
-    /// Why.
+    /// The reason why it was refused.
     pub error: &'e AcquireError,
 }
 
-/// A lock is lost.
+/// The loss of a lock.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct LostEvent<'e> {
-    /// Which one.
+    /// The lock that was lost.
     pub lock: ObservedLock<'e>,
-    /// From the grant to the loss, on this process' clock.
+    /// The time from the grant to the loss, on this process' clock.
     pub held_for: Duration,
-    /// Why.
+    /// The reason why it was lost.
     pub cause: LostCause,
     /// The least time that was left when a renewal was confirmed; zero if the time ran out. `None` if it
     /// was not renewed yet.
     pub least_remaining: Option<Duration>,
 }
 
-/// A lock that was held to its end is released.
+/// The release of a lock that was held until then.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct ReleasedEvent<'e> {
-    /// Which one.
+    /// The lock that was released.
     pub lock: ObservedLock<'e>,
-    /// From the grant to the release, on this process' clock.
+    /// The time from the grant to the release, on this process' clock.
     pub held_for: Duration,
     /// The least time that was left when a renewal was confirmed. `None` if it was not renewed yet.
     pub least_remaining: Option<Duration>,
 }
 
-/// The store can be used again.
+/// The moment when the store can be used again.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct ReconnectedEvent {
-    /// How long there was no connection, on this process' clock.
+    /// The time for which there was no connection, on this process' clock.
     pub down_for: Duration,
 }
 

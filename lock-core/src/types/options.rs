@@ -119,23 +119,23 @@ pub(crate) struct HoldOptions {
 /// The options of one acquisition.
 #[derive(Debug, Clone)]
 pub struct AcquireOptions {
-    /// `None`: the client's.
+    /// The lease; `None`: the client's.
     pub lease: Option<Duration>,
-    /// `None`: renewed.
+    /// Whether the lease is renewed; `None`: it is.
     pub renew: Option<bool>,
-    /// `None`: no limit.
+    /// The limit of the hold; `None`: no limit.
     pub max_hold: Option<Duration>,
     /// How long the lock stays held at least, however early the work ends.
     pub(crate) at_least: Option<Duration>,
-    /// `None`: the client's.
+    /// The limit of local handoffs; `None`: the client's.
     pub max_local_handoffs: Option<u32>,
-    /// `None`: the client's.
+    /// The limit of shared readers; `None`: the client's.
     pub max_shared_readers: Option<u32>,
-    /// `None`: the limit of the client.
+    /// The limit of waiters; `None`: the client's.
     pub max_waiters: Option<usize>,
     /// Whether it is refused at once while the store is known not to answer.
     pub fail_fast: bool,
-    /// `None`: as the client does.
+    /// Whether a deadlock is refused; `None`: as the client does.
     pub refuse_deadlock: Option<bool>,
     pub(crate) name: Option<LockName>,
     /// Whether the name is that of a policy: of a layer, an attribute or a rule.
@@ -165,7 +165,7 @@ impl AcquireOptions {
         }
     }
 
-    /// Those of a policy with this name. Observers see it, and
+    /// Returns the options of a policy with this name. Observers see it, and
     /// [`LockClient::lock_order_inversions`](crate::LockClient::lock_order_inversions) reports it instead of
     /// the place in the source.
     #[must_use]
@@ -173,7 +173,7 @@ impl AcquireOptions {
         Self { name: Some(name.clone()), by_policy: true, ..Self::at(CallSite::named(name)) }
     }
 
-    /// A lock that stays held for no time outlasts nothing.
+    /// Sets the least time for which the lock stays held; zero is none.
     pub fn set_hold_at_least(&mut self, time: Option<Duration>) {
         self.at_least = time.filter(|time| !time.is_zero());
     }

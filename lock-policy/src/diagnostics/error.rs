@@ -17,7 +17,7 @@ const MOST: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyErrors(Vec<PolicyError>);
 
-/// Whether a file can be used.
+/// The severity of an error: whether the file can still be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Severity {

@@ -78,7 +78,7 @@ impl PolicyFile {
         fs::read(path).map_err(unreadable)
     }
 
-    /// Like [`read`](Self::read), for contents that were read from `path`.
+    /// Parses contents that were read from `path`, as [`read`](Self::read) does.
     #[doc(hidden)]
     pub fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, PolicyErrors> {
         let name = path.display().to_string();
@@ -141,7 +141,7 @@ impl PolicyFile {
         &self.0.request
     }
 
-    /// Whether a new version may change the key, kind or mode of the rule with this name.
+    /// Returns whether a new version may change the key, kind or mode of the rule with this name.
     #[doc(hidden)]
     #[must_use]
     pub fn allows_change(&self, name: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use lock_core::LockKey;
 
-/// When a request's lock is released.
+/// The moment when a request's lock is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum HoldUntil {
@@ -15,7 +15,7 @@ pub enum HoldUntil {
     Body,
 }
 
-/// When the body of a request is read.
+/// The moment when the body of a request is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum RequestBody {
@@ -83,7 +83,7 @@ pub enum OnStoreDown {
     Local,
 }
 
-/// Whether the response waits for the release.
+/// The choice whether the response waits for the release of the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Release {
@@ -95,7 +95,7 @@ pub enum Release {
     BeforeResponse,
 }
 
-/// For which requests a lock is enforced.
+/// The requests for which a lock is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Enforce {

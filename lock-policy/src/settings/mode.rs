@@ -1,7 +1,7 @@
 use http::Method;
 use lock_core::{Kind, Mode};
 
-/// Whether a layer's lock reads or writes.
+/// The mode of a layer's lock: reading or writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum LockMode {

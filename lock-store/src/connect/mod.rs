@@ -10,7 +10,7 @@ use crate::types::{InvalidOptions, lease::DEFAULT_COMMAND_TIMEOUT};
 pub use error::ConnectError;
 pub use tls::Tls;
 
-/// How a client connects to a store, whichever that is.
+/// The options with which a client connects to a store, whichever that is.
 #[derive(Debug, Clone)]
 pub struct ConnectOptions {
     pub prefix: String,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How connections are encrypted, for URLs that begin with `rediss`: given to
+/// The encryption of connections, for URLs that begin with `rediss`: given to
 /// `LockClientBuilder::tls`.
 ///
 /// Without it the certificate authorities of the operating system are trusted and no client

@@ -21,31 +21,32 @@ use std::fmt;
 pub struct FencingToken(u64);
 
 impl FencingToken {
-    /// Less than every token that is ever handed out: a resource that checks refuses it.
+    /// The token that is less than every token that is ever handed out: a resource that checks
+    /// refuses it.
     pub const NONE: Self = Self(0);
 
-    /// A number that a [store](crate::LockStore) gives out.
+    /// Creates a token from a number that a [store](crate::LockStore) gives out.
     #[must_use]
     #[inline]
     pub fn new(value: u64) -> Self {
         Self(value)
     }
 
-    /// The one after it, which must have been reserved.
+    /// Returns the one after it, which must have been reserved.
     #[doc(hidden)]
     #[inline]
     pub fn next(self) -> Self {
         Self(self.0 + 1)
     }
 
-    /// The number itself.
+    /// Returns the number itself.
     #[must_use]
     #[inline]
     pub fn get(self) -> u64 {
         self.0
     }
 
-    /// The number as SQL has it, which knows no unsigned ones: for a column of type `BIGINT`.
+    /// Returns the number as SQL has it, which has no unsigned ones: for a column of type `BIGINT`.
     #[must_use]
     pub fn as_i64(self) -> i64 {
         // Where it did not fit it would be less than any other, and so be refused everywhere.

@@ -6,9 +6,9 @@ use super::{fencing_token::FencingToken, key::LockKey, visible::visible};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientInfo {
-    /// The service.
+    /// The name of the service.
     pub service: String,
-    /// Which of its instances.
+    /// The name of this instance of it.
     pub instance: String,
 }
 
@@ -18,14 +18,14 @@ pub struct ClientInfo {
 pub struct ForcedRelease {
     /// Whether the lock was held.
     pub was_held: bool,
-    /// Exceeds every token handed out before: claim the resource with it, and the holder that lost the
+    /// A token that exceeds every one handed out before: claim the resource with it, and the holder that lost the
     /// lock is refused there. A semaphore has none.
     pub fencing_token: Option<FencingToken>,
 }
 
 impl ClientInfo {
-    /// For a [store](crate::LockStore) that knows its clients' names. Characters that would
-    /// control a terminal are replaced by their codes.
+    /// Creates the name of a client, for a [store](crate::LockStore) that knows its clients' names.
+    /// Characters that would control a terminal are replaced by their codes.
     #[must_use]
     pub fn new(service: impl Into<String>, instance: impl Into<String>) -> Self {
         let [service, instance] =
@@ -35,7 +35,7 @@ impl ClientInfo {
 }
 
 impl ForcedRelease {
-    /// For a [store](crate::LockStore) that has taken a lock away.
+    /// Creates the outcome, for a [store](crate::LockStore) that has taken a lock away.
     #[must_use]
     pub fn new(was_held: bool, fencing_token: Option<FencingToken>) -> Self {
         Self { was_held, fencing_token }
@@ -55,14 +55,14 @@ pub struct KeyPage {
 }
 
 impl KeyPage {
-    /// For a [store](crate::LockStore) that lists its locks.
+    /// Creates a page, for a [store](crate::LockStore) that lists its locks.
     #[must_use]
     pub fn new(keys: Vec<LockKey>, next: Option<String>, complete: bool) -> Self {
         Self { keys, next, complete }
     }
 
-    /// The first `limit` of `keys`, which are sorted and come after the last page. The next page begins
-    /// after the last key of this one.
+    /// Returns the first `limit` of `keys`, which are sorted and come after the last page. The next
+    /// page begins after the last key of this one.
     #[doc(hidden)]
     pub fn cut(mut keys: Vec<LockKey>, limit: usize) -> Self {
         let more = keys.len() > limit;

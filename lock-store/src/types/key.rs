@@ -20,7 +20,7 @@ use thiserror::Error;
 pub struct LockKey(Arc<str>);
 
 impl LockKey {
-    /// The key as it was given, without the client's prefix.
+    /// Returns the key as it was given, without the client's prefix.
     #[must_use]
     #[inline]
     pub fn as_str(&self) -> &str {
@@ -126,7 +126,7 @@ fn check(text: &str) -> Result<(), KeyError> {
     lock_key::check_braces(text).map_err(|_| KeyError::Braces)
 }
 
-/// A name of a lock: a text, or a key that was checked before.
+/// A value that names a lock: a text, or a key that was checked before.
 ///
 /// A text that is not a valid key is refused when the lock is acquired.
 pub trait IntoLockKey {

@@ -44,7 +44,7 @@ impl Kind {
         Self::Semaphore,
     ];
 
-    /// The name in attributes, policy files, logs and errors, such as `"fair_read_write"`.
+    /// Returns the name in attributes, policy files, logs and errors, such as `"fair_read_write"`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -58,19 +58,19 @@ impl Kind {
         }
     }
 
-    /// Whether the lock can be read as well as written.
+    /// Returns whether the lock can be read as well as written.
     #[must_use]
     pub fn has_readers(self) -> bool {
         matches!(self, Kind::ReadWrite | Kind::FairReadWrite)
     }
 
-    /// Whether waiters have a line in the store, in order of arrival there.
+    /// Returns whether waiters have a line in the store, in order of arrival there.
     #[must_use]
     pub fn is_fair(self) -> bool {
         matches!(self, Kind::Fair | Kind::FairReadWrite)
     }
 
-    /// Whether there is such a mode.
+    /// Returns whether locks of this kind have this mode.
     #[doc(hidden)]
     #[inline]
     pub fn supports(self, mode: Mode) -> bool {
@@ -93,7 +93,7 @@ impl FromStr for Kind {
     }
 }
 
-/// The text is not the name of a [`Kind`].
+/// The error for a text that is not the name of a [`Kind`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a kind of lock")]
 #[non_exhaustive]

@@ -7,34 +7,35 @@ pub const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
 /// The default lease.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 
-/// The safety margin at the end of a lease: a twentieth of it, at least 10 ms, at most a quarter.
-/// By its own clock a holder knows of its loss before the store can grant the lock to another
-/// client.
+/// Returns the safety margin at the end of a lease: a twentieth of it, at least 10 ms, at most a
+/// quarter. By its own clock a holder knows of its loss before the store can grant the lock to
+/// another client.
 #[inline]
 pub fn margin(lease: Duration) -> Duration {
     (lease / 20).max(Duration::from_millis(10)).min(lease / 4)
 }
 
-/// From sending an acquire or a renewal to the moment the holder stops believing in it.
+/// Returns the time from sending an acquire or a renewal to the moment the holder stops believing
+/// in it.
 #[must_use]
 #[inline]
 pub fn validity(lease: Duration) -> Duration {
     lease - margin(lease)
 }
 
-/// From one renewal to the next: a third of the lease, so two may fail.
+/// Returns the time from one renewal to the next: a third of the lease, so two may fail.
 #[inline]
 pub fn renewal_period(lease: Duration) -> Duration {
     lease / 3
 }
 
-/// How soon a renewal of unknown outcome is tried again.
+/// Returns how soon a renewal of unknown outcome is tried again.
 #[inline]
 pub fn renewal_retry(lease: Duration) -> Duration {
     (lease / 12).clamp(Duration::from_millis(20), Duration::from_secs(1))
 }
 
-/// How much sooner than due a hold may be renewed to share a round trip with others.
+/// Returns how much sooner than due a hold may be renewed to share a round trip with others.
 #[inline]
 pub fn renewal_window(lease: Duration) -> Duration {
     renewal_period(lease) / 10

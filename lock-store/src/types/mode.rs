@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Whether a lock is shared or exclusive: any number of readers, or one writer.
+/// The way in which a lock is held, shared or exclusive: by any number of readers, or one writer.
 ///
 /// Reading is "shared" and writing "exclusive" in the words of other libraries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,7 +12,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// `"read"` or `"write"`, as in logs, metrics and policy files.
+    /// Returns `"read"` or `"write"`, as in logs, metrics and policy files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

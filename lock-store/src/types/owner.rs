@@ -77,7 +77,7 @@ enum Name {
 }
 
 impl OwnerId {
-    /// The client in it, which all owners of one client have in common; a permit has none.
+    /// Returns the client in it, which all owners of one client have in common; a permit has none.
     #[must_use]
     #[inline]
     pub fn client(&self) -> Option<&str> {

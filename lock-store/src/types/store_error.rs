@@ -6,7 +6,8 @@ use thiserror::Error;
 
 use super::unavailable::Unavailable;
 
-/// The lock store does not support an operation. Nothing has changed, and nothing is held.
+/// The error of a lock store that does not support an operation. Nothing has changed, and nothing
+/// is held.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("this lock store does not support {what}")]
 pub struct Unsupported {
@@ -14,21 +15,21 @@ pub struct Unsupported {
 }
 
 impl Unsupported {
-    /// An error that names the unsupported operation, in the form that ends a sentence: "fair
-    /// locks".
+    /// Creates an error that names the unsupported operation, in the form that ends a sentence:
+    /// "fair locks".
     #[must_use]
     pub fn new(what: impl Into<Cow<'static, str>>) -> Self {
         Self { what: what.into() }
     }
 
-    /// The unsupported operation.
+    /// Returns the unsupported operation.
     #[must_use]
     pub fn what(&self) -> &str {
         &self.what
     }
 }
 
-/// Why a [store](crate::LockStore) did not execute a command.
+/// The reason why a [store](crate::LockStore) did not execute a command.
 #[derive(Debug, Clone, Error)]
 pub enum StoreError {
     /// It did not answer, or failed. The command may have been executed.
@@ -40,7 +41,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the store did not answer.
+    /// Returns whether the store did not answer.
     #[doc(hidden)]
     pub fn is_silent(&self) -> bool {
         matches!(self, Self::Unavailable(why) if why.is_silent())

@@ -4,7 +4,7 @@ use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
-/// The store did not execute a command, or it is unknown whether it did.
+/// The error of a store that did not execute a command, or of which it is unknown whether it did.
 #[derive(Clone, Error)]
 pub struct Unavailable {
     reason: String,
@@ -20,17 +20,17 @@ pub struct Unavailable {
 }
 
 impl Unavailable {
-    /// For a [store](crate::LockStore) that could not execute a command. The message is "the
-    /// lock store is unavailable: " and the reason. The client adds for how long the lock may still be
-    /// held.
+    /// Creates the error, for a [store](crate::LockStore) that could not execute a command. The
+    /// message is "the lock store is unavailable: " and the reason. The client adds for how long
+    /// the lock may still be held.
     #[must_use]
     pub fn new(reason: impl Into<String>) -> Self {
         Self::unsent(reason)
     }
 
-    /// As [`new`](Self::new), for a store that did not answer in time or has no connection. The client
-    /// probes it from then on, and refuses acquisitions that fail fast
-    /// until it answers.
+    /// Creates the error, as [`new`](Self::new) does, for a store that did not answer in time or
+    /// has no connection. The client probes it from then on, and refuses acquisitions that fail
+    /// fast until it answers.
     #[must_use]
     pub fn no_answer(reason: impl Into<String>) -> Self {
         Self::unsent(reason).silence()
@@ -84,30 +84,30 @@ impl Unavailable {
         self
     }
 
-    /// Whether the store did not answer, or there was no connection to it.
+    /// Returns whether the store did not answer, or there was no connection to it.
     #[doc(hidden)]
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.silent
     }
 
-    /// Whether the store refuses to write at present.
+    /// Returns whether the store refuses to write at present.
     #[doc(hidden)]
     #[must_use]
     pub fn refuses_writes(&self) -> bool {
         self.refuses_writes
     }
 
-    /// Whether the caller's wait ended before the answer.
+    /// Returns whether the caller's wait ended before the answer.
     #[doc(hidden)]
     #[must_use]
     pub fn is_late(&self) -> bool {
         self.late
     }
 
-    /// For how long the lock may still be held on behalf of the caller, although it is not used: at most
-    /// the lease, and only if the release that follows does not reach the store. Zero: it is certainly
-    /// not held.
+    /// Returns for how long the lock may still be held on behalf of the caller, although it is not
+    /// used: at most the lease, and only if the release that follows does not reach the store.
+    /// Zero: it is certainly not held.
     #[must_use]
     pub fn may_be_held_for(&self) -> Duration {
         self.may_be_held_for

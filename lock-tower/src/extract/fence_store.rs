@@ -15,8 +15,9 @@ const REMEMBERED: usize = 32_768;
 /// resources arrive, the maximum is twice that.
 const REMEMBERED_FOR: Duration = Duration::from_secs(60 * 60);
 
-/// Where a resource keeps the newest token that it has seen. It has to be as lasting as the resource
-/// itself, and belongs to it: to the same database, in the same transaction where there is one.
+/// The place where a resource keeps the newest token that it has seen. It has to be as lasting as
+/// the resource itself, and belongs to it: to the same database, in the same transaction where
+/// there is one.
 pub trait FenceStore: Sync {
     /// Why the store fails.
     type Error: std::fmt::Display + Send;

@@ -11,8 +11,8 @@ use lock_core::FencingToken;
 /// differ by more than any that are set at all.
 const MOST_AHEAD: Duration = Duration::from_secs(60 * 60);
 
-/// Which requests may name a fencing token: an axum `Extension` around the routes that extract
-/// [`IncomingFence`](crate::fence::IncomingFence), which refuses every request without it.
+/// Decides which requests may name a fencing token: an axum `Extension` around the routes that
+/// extract [`IncomingFence`](crate::fence::IncomingFence), which refuses every request without it.
 ///
 /// There is no default, because a client that may name any number could lock out all later holders of a
 /// resource by a great one. Trust the services that hold the locks, and no one else.

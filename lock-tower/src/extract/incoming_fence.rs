@@ -94,8 +94,8 @@ impl IncomingFence {
     }
 }
 
-/// Why a request is refused that another service has sent under a lock. As an answer it is a problem
-/// document, with `"executed": false`.
+/// The reason why a request is refused that another service has sent under a lock. As an answer it
+/// is a problem document, with `"executed": false`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum IncomingFenceError {

@@ -87,7 +87,7 @@ impl Locked {
         Self::filled(name.into(), vec![guard.view()])
     }
 
-    /// Like [`of`](Self::of), for several keys.
+    /// Returns a view of the locks of several keys: like [`of`](Self::of).
     #[must_use]
     pub fn of_all(name: impl Into<String>, guard: &MultiGuard) -> Self {
         Self::filled(name.into(), guard.views().collect())
@@ -301,8 +301,8 @@ impl Locked {
         weakest(self.views()).unwrap_or(self.entry().mode)
     }
 
-    /// Whether the lock is held at this moment: not lost, and the request has not ended. With
-    /// several keys, whether all of them are held.
+    /// Returns whether the lock is held at this moment: not lost, and the request has not ended.
+    /// With several keys, whether all of them are held.
     ///
     /// # Panics
     ///

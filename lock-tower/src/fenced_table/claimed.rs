@@ -33,7 +33,7 @@ impl Claimed {
         }
     }
 
-    /// Whether the statement was carried out.
+    /// Returns whether the statement was carried out.
     #[must_use]
     pub fn is_ours(self) -> bool {
         self == Self::Ours

@@ -139,8 +139,8 @@ impl FencedTable {
         )
     }
 
-    /// Like [`claim_sql`](Self::claim_sql), and returns these columns of the claimed row. A refused
-    /// claim returns no row.
+    /// Returns the statement of [`claim_sql`](Self::claim_sql) that also returns these columns of
+    /// the claimed row. A refused claim returns no row.
     ///
     /// # Errors
     ///

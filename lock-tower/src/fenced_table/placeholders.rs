@@ -1,4 +1,4 @@
-/// How a statement names its bound values.
+/// The way in which a statement names its bound values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SqlPlaceholders {

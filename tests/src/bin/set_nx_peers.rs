@@ -1,10 +1,10 @@
-//! Shares a lock with the libraries that take one by `SET NX`: redis-py, node-redlock and rslock. With
-//! each, two clients of ours and two workers of theirs contend until 5,000 critical sections are done.
+//! Shares a lock with the libraries that take one by `SET NX`: redis-py, Pottery, python-redis-lock,
+//! node-redlock and rslock. With each, two clients of ours and two workers of theirs contend until 5,000 critical sections are done.
 //! Each section reads a number in Redis and writes it back one greater, so two at once lose one.
 //!
 //! ```text
-//! pip install redis && npm install redlock@5.0.0-beta.2 ioredis
-//! NODE_PATH=node_modules cargo run -p lock-tests --bin set_nx_peers [redis-py|node-redlock|rslock]...
+//! pip install redis pottery python-redis-lock && npm install redlock@5.0.0-beta.2 ioredis
+//! NODE_PATH=node_modules cargo run -p lock-tests --bin set_nx_peers [LIBRARY]...
 //! ```
 //!
 //! `$PYTHON` and `$NODE` name the interpreters, `python3` and `node` unless set. Ends with an error, which
@@ -24,8 +24,8 @@ use tokio::{
 };
 
 const SECTIONS: u64 = 5_000;
-const KEY: &str = "lock:shared";
-const PEERS: [&str; 3] = ["redis-py", "node-redlock", "rslock"];
+const PEERS: [&str; 5] = ["redis-py", POTTERY, "python-redis-lock", "node-redlock", "rslock"];
+const POTTERY: &str = "pottery";
 const WAIT: Duration = Duration::from_secs(60);
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -75,7 +75,7 @@ async fn beside(peer: &str) -> Result<(), AnyError> {
     let began = Instant::now();
     let mut tasks = JoinSet::new();
     for _ in 0..2 {
-        tasks.spawn(ours(url.clone()));
+        tasks.spawn(ours(url.clone(), prefix(peer)));
     }
     let theirs = theirs(peer, &url).await?;
     let mut own = Side::default();
@@ -109,8 +109,13 @@ async fn section(redis: &mut MultiplexedConnection) -> Result<(), AnyError> {
     Ok(redis::cmd("SET").arg("count").arg(next).query_async(redis).await?)
 }
 
-async fn ours(url: String) -> Result<Side, AnyError> {
-    let client = LockClient::builder().beside_set_nx().connect(&url).await?;
+/// The prefix of the key, which Pottery does not leave to its caller.
+fn prefix(peer: &str) -> &'static str {
+    if peer == POTTERY { "redlock:" } else { "lock:" }
+}
+
+async fn ours(url: String, prefix: &str) -> Result<Side, AnyError> {
+    let client = LockClient::builder().prefix(prefix).beside_set_nx().connect(&url).await?;
     let mut redis = connect(&url).await?;
     let mut side = Side::default();
     while count(&mut redis).await? < SECTIONS {
@@ -126,10 +131,11 @@ async fn ours(url: String) -> Result<Side, AnyError> {
 async fn theirs(peer: &str, url: &str) -> Result<Side, AnyError> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/interop/set_nx");
     let program = |name: &str, default: &str| env::var(name).unwrap_or_else(|_| default.to_owned());
+    let key = format!("{}shared", prefix(peer));
     let mut command = match peer {
-        "redis-py" => {
+        "redis-py" | POTTERY | "python-redis-lock" => {
             let mut command = Command::new(program("PYTHON", "python3"));
-            command.arg(format!("{folder}/redis_py.py"));
+            command.arg(format!("{folder}/python_locks.py")).arg(peer);
             command
         }
         "node-redlock" => {
@@ -137,10 +143,10 @@ async fn theirs(peer: &str, url: &str) -> Result<Side, AnyError> {
             command.arg(format!("{folder}/node_redlock.cjs"));
             command
         }
-        "rslock" => return rslocks(url).await,
+        "rslock" => return rslocks(url, &key).await,
         _ => return Err(format!("not one of {PEERS:?}").into()),
     };
-    command.args([url, KEY, &SECTIONS.to_string()]).kill_on_drop(true).stderr(Stdio::inherit());
+    command.args([url, &key, &SECTIONS.to_string()]).kill_on_drop(true).stderr(Stdio::inherit());
     let output = command.output().await?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let numbers: Vec<u64> = said.split_whitespace().flat_map(str::parse).collect();
@@ -152,17 +158,17 @@ async fn theirs(peer: &str, url: &str) -> Result<Side, AnyError> {
     }
 }
 
-async fn rslocks(url: &str) -> Result<Side, AnyError> {
+async fn rslocks(url: &str, key: &str) -> Result<Side, AnyError> {
     let mut tasks = JoinSet::new();
     for _ in 0..2 {
-        let url = url.to_owned();
+        let (url, key) = (url.to_owned(), key.to_owned());
         tasks.spawn(async move {
             let (locks, mut redis) = (LockManager::new(vec![url.clone()]), connect(&url).await?);
             let mut side = Side::default();
             while count(&mut redis).await? < SECTIONS {
                 let began = Instant::now();
                 let lock = loop {
-                    match locks.lock(KEY, WAIT).await {
+                    match locks.lock(key.as_str(), WAIT).await {
                         Ok(lock) => break lock,
                         Err(_) if began.elapsed() < WAIT => {}
                         Err(why) => return Err(AnyError::from(why.to_string())),

@@ -1,4 +1,4 @@
-//! The code that readers of `docs/migrating.md` copy, and replicas of a service that use it.
+//! The code that readers of `docs/migrating` copy, and replicas of a service that use it.
 #![allow(
     missing_docs,
     clippy::missing_errors_doc,

@@ -16,8 +16,8 @@ impl LockClientBuilder {
         self
     }
 
-    /// How long each step of connecting may take, at first and again later: to reach a server (or
-    /// a Sentinel, or a node) and log in, to load the scripts, to query its role. So
+    /// Sets how long each step of connecting may take, at first and again later: to reach a server
+    /// (or a Sentinel, or a node) and log in, to load the scripts, to query its role. So
     /// [`connect`](Self::connect) as a whole may take a few times that. Default: 2 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect.connect_timeout = timeout.min(LONGEST_TIMEOUT);
@@ -57,7 +57,7 @@ impl LockClientBuilder {
         Ok(self.start(owners, store, tasks))
     }
 
-    /// As [`connect`](Self::connect), but connects in the background: for a service that must start
+    /// Creates the client at once and connects in the background: for a service that must start
     /// while the store is down. Until the connection is established, acquisitions fail as
     /// unavailable, with the reason. The checks of `connect` are made over every new connection.
     /// ZooKeeper must then grant the whole session that the [lease](Self::lease) needs.

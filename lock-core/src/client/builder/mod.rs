@@ -22,7 +22,7 @@ use crate::{
 /// No timeout is longer: it would be none.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// A client with other settings than the defaults: from [`LockClient::builder`].
+/// Builds a client with other settings than the defaults: from [`LockClient::builder`].
 ///
 /// ```
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -72,7 +72,7 @@ impl LockClientBuilder {
         self
     }
 
-    /// How long one command may take before the store counts as unavailable, at most an hour.
+    /// Sets how long one command may take before the store counts as unavailable, at most an hour.
     /// Default: 500 ms; on ZooKeeper half of the lease, because a busy disk or an election takes seconds
     /// there.
     pub fn command_timeout(mut self, timeout: Duration) -> Self {
@@ -84,10 +84,10 @@ impl LockClientBuilder {
         self
     }
 
-    /// For how long an acquisition for reading yields, while others read, to a writer of another
-    /// process that has waited longer. It keeps a stream of readers from starving writers, if one
-    /// hold is shorter than this. It also bounds how long a reader waits for a writer that waits
-    /// itself. Default: 1 s.
+    /// Sets for how long an acquisition for reading yields, while others read, to a writer of
+    /// another process that has waited longer. It keeps a stream of readers from starving writers,
+    /// if one hold is shorter than this. It also bounds how long a reader waits for a writer that
+    /// waits itself. Default: 1 s.
     pub fn fairness_timeout(mut self, timeout: Duration) -> Self {
         self.settings.fairness_timeout = timeout.min(LONGEST_TIMEOUT);
         self
@@ -101,34 +101,36 @@ impl LockClientBuilder {
         self
     }
 
-    /// How many acquisitions of this process may wait before all keys together; others are refused
-    /// as [`Overloaded`](crate::AcquireError::Overloaded) at once. It bounds the memory that many
-    /// requests for many keys can take, where [`max_waiters`](Self::max_waiters) bounds those for
-    /// one. An acquisition that has already waited for others of this process is not refused. Default: 65,536.
+    /// Limits how many acquisitions of this process may wait for all keys together; others are
+    /// refused as [`Overloaded`](crate::AcquireError::Overloaded) at once. It bounds the memory
+    /// that many requests for many keys can take, where [`max_waiters`](Self::max_waiters) bounds
+    /// those for one. An acquisition that has already waited for others of this process is not
+    /// refused. Default: 65,536.
     pub fn max_waiters_total(mut self, max_waiters: usize) -> Self {
         self.settings.max_waiters_total = max_waiters;
         self
     }
 
-    /// How often a lock may go from one waiter of this process to the next before others get it,
-    /// unless an acquisition sets its own: see
-    /// [`Acquire::max_local_handoffs`](crate::Acquire::max_local_handoffs). Default: 63, which is the
-    /// most.
+    /// Limits how often a lock may go from one waiter of this process to the next before others get
+    /// it, unless an acquisition sets its own: see
+    /// [`Acquire::max_local_handoffs`](crate::Acquire::max_local_handoffs). Default: 63, which is
+    /// the most.
     pub fn max_local_handoffs(mut self, max_local_handoffs: u32) -> Self {
         self.settings.max_local_handoffs = max_local_handoffs;
         self
     }
 
-    /// How many readers of this process may read under one hold of the store, unless an acquisition
-    /// sets its own: see [`Acquire::max_shared_readers`](crate::Acquire::max_shared_readers).
-    /// Default: 64, which is the most.
+    /// Limits how many readers of this process may read under one hold of the store, unless an
+    /// acquisition sets its own: see
+    /// [`Acquire::max_shared_readers`](crate::Acquire::max_shared_readers). Default: 64, which is
+    /// the most.
     pub fn max_shared_readers(mut self, max_shared_readers: u32) -> Self {
         self.settings.max_shared_readers = max_shared_readers;
         self
     }
 
-    /// Whether keys are named in log lines at the levels `info`, `warn` and `error`: leave it off
-    /// where they carry personal data. At `debug` they are named in any case. Default: off.
+    /// Sets whether keys are named in log lines at the levels `info`, `warn` and `error`: leave it
+    /// off where they carry personal data. At `debug` they are named in any case. Default: off.
     pub fn log_keys(mut self, log_keys: bool) -> Self {
         self.settings.log_keys = log_keys;
         self
@@ -147,7 +149,7 @@ impl LockClientBuilder {
         self
     }
 
-    /// Whether the work of long holds and long waits is recorded in the store, so that
+    /// Sets whether the work of long holds and long waits is recorded in the store, so that
     /// [`inspect`](LockClient::inspect) and `lockctl` can show it: see
     /// [`WorkInfo`](crate::WorkInfo). Anyone that can read the store can read it. Default: on.
     pub fn record_work(mut self, record_work: bool) -> Self {
@@ -155,7 +157,7 @@ impl LockClientBuilder {
         self
     }
 
-    /// Whether an acquisition that would wait forever is refused, unless it sets its own: see
+    /// Sets whether an acquisition that would wait forever is refused, unless it sets its own: see
     /// [`Acquire::refuse_deadlock`](crate::Acquire::refuse_deadlock). Default: off.
     pub fn refuse_deadlocks(mut self, refuse_deadlocks: bool) -> Self {
         self.settings.refuse_deadlocks = refuse_deadlocks;
@@ -184,22 +186,22 @@ impl LockClientBuilder {
         self
     }
 
-    /// A client with a new store in memory: see [`LockClient::in_memory`].
+    /// Creates a client with a new store in memory: see [`LockClient::in_memory`].
     #[must_use]
     pub fn in_memory(self) -> LockClient {
         self.in_memory_on(&MemoryStore::new())
     }
 
-    /// A client on a store in memory that it shares with others.
+    /// Creates a client on a store in memory that it shares with others.
     #[must_use]
     pub fn in_memory_on(self, store: &MemoryStore) -> LockClient {
         self.store(Arc::new(store.clone()))
     }
 
-    /// A client on a store of your own: see [`store`](crate::store), which may still change.
-    /// Options of Redis alone, such as the prefix, mean nothing to it, and it limits the time of
-    /// its commands itself: the [command timeout](Self::command_timeout) only bounds the client's
-    /// other work.
+    /// Creates a client on a store of your own: see [`store`](crate::store), which may still
+    /// change. Options of Redis alone, such as the prefix, mean nothing to it, and it limits the
+    /// time of its commands itself: the [command timeout](Self::command_timeout) only bounds the
+    /// client's other work.
     #[must_use]
     pub fn store(self, store: Arc<dyn LockStore>) -> LockClient {
         let (owners, tasks) = beginnings();
@@ -211,7 +213,8 @@ impl LockClientBuilder {
         &self.settings
     }
 
-    /// As [`red_lock`](Self::red_lock), on stores in memory: for tests of a service.
+    /// Creates a lock service as [`red_lock`](Self::red_lock) does, on stores in memory: for tests
+    /// of a service.
     ///
     /// # Errors
     ///

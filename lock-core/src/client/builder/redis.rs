@@ -42,8 +42,9 @@ impl LockClientBuilder {
         self.prefix("").redisson_watchdog(REDISSON_WATCHDOG).permanent_tokens(true)
     }
 
-    /// Shares locks with programs that take them by `SET key text NX PX ttl` and release them by compare
-    /// and delete: hand-rolled locks, redis-py's `Lock`, node-redlock, rslock, redsync.
+    /// Shares locks with programs that take them by `SET key text NX PX ttl` and release them by
+    /// compare and delete: hand-rolled locks, redis-py's `Lock`, Pottery, node-redlock, rslock,
+    /// redsync, and python-redis-lock, whose waiters have to poll then.
     ///
     /// A text of another program that has a TTL is then a holder like any other. It is never
     /// touched: waiters keep their line beside it, and the first of them polls every 50 ms. While
@@ -77,8 +78,8 @@ impl LockClientBuilder {
         self
     }
 
-    /// The `lockWatchdogTimeout` of Redisson clients that read the same locks. Their watchdog cuts
-    /// the shared lock to its own timeout, so a read is believed in for no longer, and renewed
+    /// Sets the `lockWatchdogTimeout` of Redisson clients that read the same locks. Their watchdog
+    /// cuts the shared lock to its own timeout, so a read is believed in for no longer, and renewed
     /// accordingly.
     ///
     /// Of [Redisson's wire](Self::redisson) alone: on the native wire, whose locks no client of Redisson
@@ -88,8 +89,8 @@ impl LockClientBuilder {
         self
     }
 
-    /// How connections to a URL that begins with `rediss` are encrypted. Default: the certificate
-    /// authorities of the operating system, no client certificate.
+    /// Sets how connections to a URL that begins with `rediss` are encrypted. Default: the
+    /// certificate authorities of the operating system, no client certificate.
     pub fn tls(mut self, tls: Tls) -> Self {
         self.redis.tls = tls;
         self

@@ -42,28 +42,28 @@ impl RedLockGuard {
         &self.members.key
     }
 
-    /// For how long the lock may still be relied upon if no renewal gets through, on this process'
-    /// clock: until the majority's first lease ends, less a margin of a twentieth of the lease for
-    /// clocks that run at different speeds. Zero once it is lost.
+    /// Returns for how long the lock may still be relied upon if no renewal gets through, on this
+    /// process' clock: until the majority's first lease ends, less a margin of a twentieth of the
+    /// lease for clocks that run at different speeds. Zero once it is lost.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.members.read(|grants| remaining(grants, self.members.majority))
     }
 
-    /// On how many servers it is held at this moment.
+    /// Returns on how many servers it is held at this moment.
     #[must_use]
     pub fn servers_held(&self) -> usize {
         self.members.signals().len()
     }
 
-    /// Whether a majority still holds at this moment.
+    /// Returns whether a majority still holds at this moment.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.members.check().is_ok()
     }
 
-    /// A future that resolves when too few servers are left for a majority. It does not borrow the
-    /// guard.
+    /// Returns a future that resolves when too few servers are left for a majority. It does not
+    /// borrow the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static + use<> {
         let members = Arc::clone(&self.members);
         async move {

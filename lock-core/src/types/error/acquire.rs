@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::{Lost, WrongKind};
 use crate::types::WorkInfo;
 
-/// Why a lock was not acquired.
+/// The reason why a lock was not acquired.
 ///
 /// Nothing is held, except after [`Unavailable`](Self::Unavailable): then the lock may be held for
 /// [`Unavailable::may_be_held_for`], unless the queued release reaches the store first.
@@ -71,7 +71,7 @@ pub enum AcquireError {
     Unsupported(#[from] Unsupported),
 }
 
-/// Another holder has the lock. The caller holds nothing.
+/// The error of an acquisition while another holder has the lock. The caller holds nothing.
 #[derive(Debug, Clone, Error)]
 #[error("\"{key}\" is locked by another holder; waited {waited:?} to {mode} it")]
 pub struct Busy {
@@ -88,35 +88,35 @@ impl Busy {
         Self { waited, ..self }
     }
 
-    /// The key of the acquisition.
+    /// Returns the key of the acquisition.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         &self.key
     }
 
-    /// The mode of the acquisition.
+    /// Returns the mode of the acquisition.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// How long the caller waited, on its own clock.
+    /// Returns how long the caller waited, on its own clock.
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.waited
     }
 
-    /// The rest of the holder's lease at the last attempt; a live holder renews it. `None` if it is not
-    /// known, or does not end.
+    /// Returns the rest of the holder's lease at the last attempt; a live holder renews it. `None`
+    /// if it is not known, or does not end.
     #[must_use]
     pub fn holder_remaining(&self) -> Option<Duration> {
         self.holder_remaining
     }
 
-    /// A holder of the lock, as it was when the acquisition had waited for half a second. `None`
-    /// after a shorter wait, behind another waiter of this process, which alone looks, or if the
-    /// client does not [record](crate::LockClientBuilder::record_work) the work under locks. For
-    /// the log, not for clients.
+    /// Returns a holder of the lock, as it was when the acquisition had waited for half a second.
+    /// `None` after a shorter wait, behind another waiter of this process, which alone looks, or if
+    /// the client does not [record](crate::LockClientBuilder::record_work) the work under locks.
+    /// For the log, not for clients.
     #[must_use]
     pub fn holder(&self) -> Option<&BusyHolder> {
         self.holder.as_deref()
@@ -133,9 +133,9 @@ pub struct BusyHolder {
     pub work: Option<WorkInfo>,
 }
 
-/// The scope waits for itself: the owner of the lock waits, directly or through others, for a lock
-/// of this scope. The caller did not get the lock and keeps its other holds. It must release them
-/// so that the others can continue, and may try again then.
+/// The error of an acquisition that would wait for itself: the owner of the lock waits, directly or
+/// through others, for a lock of this scope. The caller did not get the lock and keeps its other
+/// holds. It must release them so that the others can continue, and may try again then.
 #[derive(Debug, Clone, Error)]
 #[error(
     "acquiring \"{key}\" would wait forever: its holder waits, itself or through others, for a lock that \
@@ -147,22 +147,22 @@ pub struct Deadlock {
 }
 
 impl Deadlock {
-    /// The key of the acquisition.
+    /// Returns the key of the acquisition.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         &self.key
     }
 
-    /// The keys of the circle, from the one that was waited for to the one that this scope holds: the
-    /// holder of each waits for the next.
+    /// Returns the keys of the circle, from the one that was waited for to the one that this scope
+    /// holds: the holder of each waits for the next.
     #[must_use]
     pub fn keys(&self) -> &[String] {
         &self.keys
     }
 }
 
-/// Too many acquisitions of this process wait for one key, or for all keys in total. The caller holds
-/// nothing.
+/// The error of an acquisition beside which too many of this process wait, for one key or for all
+/// keys in total. The caller holds nothing.
 #[derive(Debug, Clone, Error)]
 #[error(
     "too many acquisitions are waiting in this process {}: {waiters}, limit reached",
@@ -175,19 +175,19 @@ pub struct Overloaded {
 }
 
 impl Overloaded {
-    /// The key of the acquisition.
+    /// Returns the key of the acquisition.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         &self.key
     }
 
-    /// How many acquisitions wait: for the key, or [in total](Self::is_total).
+    /// Returns how many acquisitions wait: for the key, or [in total](Self::is_total).
     #[must_use]
     pub fn waiters(&self) -> usize {
         self.waiters
     }
 
-    /// Whether the limit for all keys in total was reached:
+    /// Returns whether the limit for all keys in total was reached:
     /// [`max_waiters_total`](crate::LockClientBuilder::max_waiters_total).
     #[must_use]
     pub fn is_total(&self) -> bool {

@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use super::Lost;
 
-/// Why a hold cannot be relied upon for as long as the caller wants. The guard stays: after every
-/// error except [`Lost`](Self::Lost) the lock is still held, for as long as
+/// The reason why a hold cannot be relied upon for as long as the caller wants. The guard stays:
+/// after every error except [`Lost`](Self::Lost) the lock is still held, for as long as
 /// [`remaining`](crate::LockGuard::remaining) returns.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::WrongKind;
 
-/// Why a lock could not be inspected.
+/// The reason why a lock could not be inspected.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum InspectError {

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::{AcquireError, Lost};
 
-/// Why work under a lock did not finish: see [`Acquire::run`](crate::Acquire::run).
+/// The reason why work under a lock did not finish: see [`Acquire::run`](crate::Acquire::run).
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum LockError {

@@ -5,7 +5,8 @@ use std::fmt;
 use lock_store::LockKey;
 use thiserror::Error;
 
-/// The holder no longer has the lock. The work under it must stop: another holder may have it now.
+/// The error of a holder that no longer has the lock. The work under it must stop: another holder
+/// may have it now.
 #[derive(Debug, Clone, Error)]
 #[error("the lock on \"{key}\" is lost: {cause}")]
 pub struct Lost {
@@ -14,20 +15,20 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// The key.
+    /// Returns the key of the lost lock.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         &self.key
     }
 
-    /// Why it is lost.
+    /// Returns why it is lost.
     #[must_use]
     pub fn cause(&self) -> LostCause {
         self.cause
     }
 }
 
-/// Why a hold is lost.
+/// The reason why a hold is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LostCause {

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::Lost;
 
-/// Why a read hold did not become a write hold.
+/// The reason why a read hold did not become a write hold.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum UpgradeError {
@@ -27,7 +27,7 @@ pub enum UpgradeError {
     Unsupported(#[from] Unsupported),
 }
 
-/// Why a downgrade was not confirmed. The guard reads in any case except
+/// The reason why a downgrade was not confirmed. The guard reads in any case except
 /// [`NoReaders`](Self::NoReaders) and [`Unsupported`](Self::Unsupported).
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::Lost;
 
-/// Why a hold was not parked. No ticket was made.
+/// The reason why a hold was not parked. No ticket was made.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum ParkError {
@@ -33,7 +33,7 @@ pub enum ParkError {
     Unsupported(#[from] Unsupported),
 }
 
-/// Why a ticket was not resumed. The caller holds nothing.
+/// The reason why a ticket was not resumed. The caller holds nothing.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum ResumeError {
@@ -64,8 +64,8 @@ pub enum ResumeError {
     Unsupported(#[from] Unsupported),
 }
 
-/// The text is not a ticket of this service: it has another form, was altered, or was signed with a key
-/// that the client does not accept.
+/// The error for a text that is not a ticket of this service: it has another form, was altered, or
+/// was signed with a key that the client does not accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "not a ticket of this service: it was altered, or signed with a ticket_key that is not among those of this client"

@@ -5,7 +5,8 @@ use thiserror::Error;
 
 use super::Lost;
 
-/// Why a release was not confirmed. In both cases the guard is gone and the work under it has ended.
+/// The reason why a release was not confirmed. In both cases the guard is gone and the work under
+/// it has ended.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum ReleaseError {

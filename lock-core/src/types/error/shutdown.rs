@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// A shutdown ended at its deadline while locks were still held.
+/// The error of a shutdown that ended at its deadline while locks were still held.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "the lock client was shut down with {held} locks held or not confirmed as released: the \

@@ -3,7 +3,8 @@
 use lock_store::{Kind, LockKey};
 use thiserror::Error;
 
-/// The key holds a value that is not a lock of the kind that was acquired. Nothing is held.
+/// The error for a key that holds a value that is not a lock of the kind that was acquired. Nothing
+/// is held.
 #[derive(Debug, Clone, Error)]
 #[error(
     "key \"{key}\" holds a value that is not a {kind} lock: use another key or another prefix, and \
@@ -16,13 +17,13 @@ pub struct WrongKind {
 }
 
 impl WrongKind {
-    /// The key.
+    /// Returns the key of the acquisition.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         &self.key
     }
 
-    /// The kind that was acquired.
+    /// Returns the kind that was acquired.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind

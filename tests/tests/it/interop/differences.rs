@@ -1,4 +1,4 @@
-//! The behaviour of the other side that docs/redisson.md and docs/migrating.md describe.
+//! The behaviour of the other side that docs/redisson.md and docs/migrating/redisson.md describe.
 
 use std::time::Duration;
 

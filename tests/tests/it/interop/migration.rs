@@ -1,4 +1,4 @@
-//! The steps of docs/migrating.md.
+//! The steps of docs/migrating/redisson.md.
 
 use crate::interop::{
     crowd,

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use lock_tests::{Cli, JavaProgram, LIMIT, Process, start_kazoo};
+use lock_tests::{Cli, JavaProgram, LIMIT, Process, PythonProgram};
 use tokio::time::timeout;
 
 use crate::interop::session::{Jvm, Session};
@@ -77,8 +77,8 @@ impl Peer {
     }
 
     /// Starts a Python process.
-    pub(crate) async fn python(settings: &[(&str, String)]) -> Self {
-        let process = start_kazoo(settings).await;
+    pub(crate) async fn python(program: PythonProgram, settings: &[(&str, String)]) -> Self {
+        let process = program.start(settings).await;
         process.line("ready", 2 * LIMIT).await;
         Self { process: Arc::new(process), session: None }
     }

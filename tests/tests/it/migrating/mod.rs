@@ -1,4 +1,4 @@
-//! From another lock to ours, step by step, as `docs/migrating.md` describes it.
+//! From another lock to ours, step by step, as `docs/migrating` describes it.
 
 mod endings;
 mod fleet;

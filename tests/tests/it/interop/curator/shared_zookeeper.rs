@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use lock_tests::{JavaProgram, LIMIT, Znodes, ZooKeeperServer, eventually};
+use lock_tests::{JavaProgram, LIMIT, PythonProgram, Znodes, ZooKeeperServer, eventually};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
@@ -101,7 +101,8 @@ impl SharedZooKeeper {
         let session = self.session.as_millis().to_string();
         let servers = format!("{}{}", self.server.connect_string(), self.chroot);
         let names = names.to_owned();
-        Peer::python(&[("ZOOKEEPER", servers), ("SESSION_MS", session), ("NAMES", names)]).await
+        let settings = [("ZOOKEEPER", servers), ("SESSION_MS", session), ("NAMES", names)];
+        Peer::python(PythonProgram::Kazoo, &settings).await
     }
 
     /// The path of a key's folder.

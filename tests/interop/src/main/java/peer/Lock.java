@@ -27,6 +27,7 @@ interface Lock {
         var redisson = servers.get(0);
         return switch (kind) {
             case "reentrant" -> new PlainLock(redisson.getLock(key));
+            case "spin" -> new PlainLock(redisson.getSpinLock(key));
             case "fair" -> new PlainLock(redisson.getFairLock(key));
             case "read" -> new PlainLock(redisson.getReadWriteLock(key).readLock());
             case "write" -> new PlainLock(redisson.getReadWriteLock(key).writeLock());

@@ -1,17 +1,12 @@
-"""Executes the lines of its standard input with Kazoo, as the Java program in `tests/curator` does with Curator.
-
-A line is `<id> <thread> <verb> <kind> <key> [arguments]`, its answer `#<id> <answer>`. Lines of one thread
-are carried out in turn. When the input ends, so does the process, without releasing anything.
-"""
+"""Executes the lines of its standard input with Kazoo, as the Java program in `tests/curator` does with Curator."""
 
 import os
-import queue
-import sys
-import threading
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import LockTimeout
 from kazoo.recipe.lock import Lock, ReadLock, WriteLock
+
+from lines import serve
 
 BASE = "/lock"
 CROWD_WAITS_MS = 60_000
@@ -47,30 +42,13 @@ NAMED_AS_CURATOR = {
 }
 LOCKS = NAMED_AS_CURATOR if os.environ["NAMES"] == "curator" else NAMED_BY_KAZOO
 
-answering = threading.Lock()
 
-
-def answer(number, text):
-    with answering:
-        print(f"#{number} {text}", flush=True)
-
-
-class Thread:
+class Locks:
     """The locks of one thread of the test, each of which it holds or not."""
 
     def __init__(self, client):
         self.client = client
         self.locks = {}
-        self.lines = queue.SimpleQueue()
-        threading.Thread(target=self.run, daemon=True).start()
-
-    def run(self):
-        while True:
-            number, verb, arguments = self.lines.get()
-            try:
-                answer(number, getattr(self, verb)(*arguments))
-            except Exception as failed:
-                answer(number, f"failed {failed!r}")
 
     def acquire(self, kind, key, wait_ms, _lease_ms="0"):
         named, beside = LOCKS[kind]
@@ -109,19 +87,7 @@ def read(counter):
         return int(file.read())
 
 
-def main():
-    session = int(os.environ["SESSION_MS"]) / 1000
-    client = KazooClient(hosts=os.environ["ZOOKEEPER"], timeout=session)
-    client.start()
-    print("ready", flush=True)
-    threads = {}
-    for line in sys.stdin:
-        number, thread, verb, *arguments = line.split()
-        if thread not in threads:
-            threads[thread] = Thread(client)
-        threads[thread].lines.put((number, verb, arguments))
-    # Whatever is held stays so until the session expires.
-    os._exit(0)
-
-
-main()
+session = int(os.environ["SESSION_MS"]) / 1000
+client = KazooClient(hosts=os.environ["ZOOKEEPER"], timeout=session)
+client.start()
+serve(lambda: Locks(client))
