@@ -247,19 +247,19 @@ pub async fn run<F: Future>(
     label = "a `Result` whose error implements `From<LockError>` is needed here",
     note = "that is how the function reports a lock that was not acquired, or was lost"
 )]
-pub trait FunctionOutput {
+pub trait FallibleOutput {
     /// Returns the value for a lock that was not acquired, or was lost.
     fn of_lock_error(error: LockError) -> Self;
 }
 
-impl<T, E: From<LockError>> FunctionOutput for Result<T, E> {
+impl<T, E: From<LockError>> FallibleOutput for Result<T, E> {
     fn of_lock_error(error: LockError) -> Self {
         Err(error.into())
     }
 }
 
 /// Returns what a function returns when its lock was not acquired, or was lost.
-pub async fn not_finished<Output: FunctionOutput>(error: LockError) -> Output {
+pub async fn not_finished<Output: FallibleOutput>(error: LockError) -> Output {
     Output::of_lock_error(error)
 }
 

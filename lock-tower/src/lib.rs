@@ -136,9 +136,9 @@ pub use lock_admin as admin;
 #[doc(hidden)]
 pub mod __private;
 
-pub use extract::locked::Locked;
 #[cfg(feature = "axum")]
 pub use extract::{fence::Fence, request_client::RequestClient};
+pub use extract::{lock_rejection::LockRejection, locked::Locked};
 pub use fenced_table::FencedTable;
 pub use lock_core::{
     AcquireError, FencingToken, Kind, LockClient, LockClientBuilder, LockError, LockGuard, LockKey,
@@ -151,7 +151,6 @@ pub use lock_macros::distributed_lock;
 pub use lock_policy::{Enforce, KeyTemplateError, OnMissingKey, OnStoreDown, Outcome};
 #[cfg(feature = "tonic")]
 pub use outcome::grpc;
-pub use outcome::lock_rejection::LockRejection;
 #[cfg(feature = "utoipa")]
 pub use outcome::openapi;
 pub use request::{deadline::RequestDeadline, principal_limit::PrincipalLimit};

@@ -4,7 +4,6 @@ pub(crate) mod caller;
 #[cfg(feature = "tonic")]
 pub mod grpc;
 pub(crate) mod hold_time;
-pub(crate) mod lock_rejection;
 #[cfg(feature = "utoipa")]
 pub mod openapi;
 mod problem;

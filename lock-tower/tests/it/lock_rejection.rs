@@ -131,7 +131,7 @@ async fn a_client_without_a_layer_is_misconfigured() {
     assert_eq!(detail.contains("add `RequestScopeLayer`"), cfg!(debug_assertions), "{detail}");
 }
 
-/// In a process of its own: the other tests have a subscriber.
+/// Run in another process: the tests of this one have a subscriber.
 #[tokio::test]
 #[ignore = "started by `without_a_subscriber_the_first_mistake_is_printed`"]
 async fn misconfigured_twice() {

@@ -112,7 +112,7 @@ impl Args {
     async fn ask(&self, live: &Live) -> CommandResult {
         // Read before: in ZooKeeper the request replaces what a holder has written down.
         let before = live.locks.inspect(self.key.as_str()).await;
-        let listeners = Listeners::of(&before.map_err(|why| not_done(&why))?);
+        let listeners = ListeningHolders::of(&before.map_err(|why| not_done(&why))?);
         let asked = live.locks.request_release(self.key.as_str()).await;
         let asked = asked.map_err(|why| not_done(&why))?;
         let text = match asked {
@@ -141,13 +141,13 @@ impl Args {
 
 /// How many holders listen to requests to release, as they have written it down.
 #[derive(Debug, Default)]
-struct Listeners {
+struct ListeningHolders {
     yes: usize,
     no: usize,
     unknown: usize,
 }
 
-impl Listeners {
+impl ListeningHolders {
     fn of(seen: &Inspection) -> Self {
         let mut listeners = Self::default();
         for holder in &seen.holders {

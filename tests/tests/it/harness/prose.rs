@@ -53,7 +53,7 @@ const SHAPES: [&str; 4] = [
 const SHAPES_IN_SOURCES: [(&str, [usize; 4]); 25] = [
     ("lock-key/src", [0, 0, 0, 0]),
     ("lock-key/tests", [0, 0, 0, 0]),
-    ("lock-core/src", [1, 4, 0, 3]),
+    ("lock-core/src", [1, 2, 0, 3]),
     ("lock-core/tests", [16, 4, 3, 7]),
     ("lock-store/src", [0, 1, 0, 0]),
     ("lock-zookeeper/src", [0, 0, 0, 0]),
@@ -74,17 +74,16 @@ const SHAPES_IN_SOURCES: [(&str, [usize; 4]); 25] = [
     ("tests/figures", [0, 0, 0, 0]),
     ("tests/fuzz", [0, 0, 0, 0]),
     ("tests/macros", [0, 1, 0, 0]),
-    ("tests/model-check", [99, 49, 11, 4]),
+    ("tests/model-check", [98, 48, 11, 4]),
     ("lock-zookeeper-client/src", [0, 0, 0, 0]),
 ];
 
 /// For documents that have some of the shapes, the most of each. All others have none.
-const SHAPES_IN_DOCUMENTS: [(&str, [usize; 4]); 4] = [
-    ("ARCHITECTURE.md", [3, 3, 0, 6]),
+const SHAPES_IN_DOCUMENTS: [(&str, [usize; 4]); 3] = [
+    ("ARCHITECTURE.md", [3, 1, 0, 4]),
     // The rule about them.
     ("CONTRIBUTING.md", [1, 1, 1, 2]),
     // Names of code.
-    ("tests/model-check/README.md", [0, 1, 0, 0]),
     ("tests/mutants.md", [0, 2, 0, 0]),
 ];
 

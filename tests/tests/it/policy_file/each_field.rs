@@ -12,7 +12,7 @@ fn example(field: &Value) -> Option<Value> {
     let listed = ["examples", "enum"].iter().find_map(|list| field[list].get(0));
     listed.cloned().or_else(|| match field["type"].as_str()? {
         "boolean" => Some(json!(true)),
-        "integer" => Some(json!(1)),
+        "integer" => Some(json!(field["minimum"].as_u64().unwrap_or(0).max(1))),
         _ => None,
     })
 }

@@ -7,8 +7,11 @@ use http::Response;
 use lock_core::{AcquireError, EnsureError, LockError, Lost};
 use lock_policy::Outcome;
 
-use super::{caller::Caller, hold_time::HoldTimes, rejection::Rejection};
-use crate::{pipeline::reject, request::context::RequestContext};
+use crate::{
+    outcome::{caller::Caller, hold_time::HoldTimes, rejection::Rejection},
+    pipeline::reject,
+    request::context::RequestContext,
+};
 
 /// The answer to a request whose handler acquires a lock itself and does not get it, or loses it: the same
 /// problem document, `Retry-After` and log line as those of a layer. A handler returns it as its error, and
