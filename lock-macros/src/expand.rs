@@ -52,7 +52,8 @@ fn handler(
 ) -> TokenStream {
     let handle = source.put_into(sig, names);
     // The error for a return type that is not a response points at that type.
-    let run_handler = names.path_at("run_handler", output_span(&sig.output));
+    let output_span = names.span.located_at(output_span(&sig.output));
+    let run_handler = names.path_at("run_handler", output_span);
     let response = names.path("Response");
     sig.output = ReturnType::Type(parse_quote!(->), Box::new(parse_quote!(#response)));
     let spec = names.local("__spec");
@@ -61,7 +62,7 @@ fn handler(
         let variant = names.local(variant);
         quote! { (#outcome::#variant, #status) }
     });
-    quote! { #run_handler(#handle, #spec, &[#(#statuses),*], #body).await }
+    quote_spanned! {output_span=> #run_handler(#handle, #spec, &[#(#statuses),*], #body).await }
 }
 
 /// Any other function returns the value of its body, or the lock's error in its own return type.
