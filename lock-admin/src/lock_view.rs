@@ -72,7 +72,11 @@ fn waiters(lock: &Inspection) -> Markup {
         (waiter.owner.clone(), cells)
     });
     let columns = ["Place", "Client", "Mode", "Waits", "Works on", "Owner"];
-    let empty = html! { "No request waits. The requests that wait for this lock appear here." };
+    let empty = if lock.waiting == 0 {
+        html! { "No request waits. The requests that wait for this lock appear here." }
+    } else {
+        html! { "All " (lock.waiting) " wait in the queues of the holders' processes, which the store does not know." }
+    };
     table::section("waiters", heading, columns, rows, &empty)
 }
 

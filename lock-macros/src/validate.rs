@@ -96,7 +96,7 @@ impl LockedFn {
                 *span,
                 format!(
                     "a function with `client = ...` returns the lock's error and not an answer: drop \
-                     `{option}`, and choose the status where the error becomes a response"
+                     `{option}`, and set the status with `LockRejection::answer_status`"
                 ),
             )),
             _ => Ok(()),

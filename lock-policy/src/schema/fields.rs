@@ -339,8 +339,7 @@ pub(crate) const MATCH: &[Field] = &[
         "methods",
         ValueType::Words(METHODS),
         "all",
-        "The request's method is one of these; `GET` includes `HEAD`. Preflights of CORS are locked only \
-         if `OPTIONS` is among them.",
+        "The request's method is one of these; `GET` includes `HEAD`.",
     ),
     optional(
         "path",

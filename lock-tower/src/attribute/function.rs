@@ -117,7 +117,7 @@ pub fn is_busy(not_finished: &NotFinished) -> bool {
 #[diagnostic::on_unimplemented(
     message = "a function under `#[distributed_lock]` with `client = ..` cannot return `{Self}`",
     label = "a `Result` whose error implements `From<LockError>`, or Axum's `Response`, is needed here",
-    note = "that is how the function reports a lock that was not acquired, or was lost"
+    note = "that is how the function reports a lock that was not acquired, or was lost; a handler may return `Result<_, LockRejection>`"
 )]
 pub trait FunctionOutput<Form>: Sized {
     /// Returns the value for a lock that was not acquired, or was lost.

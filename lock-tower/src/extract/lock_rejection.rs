@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, sync::Arc};
 
 use bytes::Bytes;
-use http::Response;
+use http::{Response, StatusCode};
 use lock_core::{AcquireError, EnsureError, LockError, Lost};
 use lock_policy::Outcome;
 
@@ -91,6 +91,17 @@ impl LockRejection {
     pub fn after_work(self) -> Self {
         let rejection = Rejection { is_after_work: true, ..*self.rejection };
         Self { rejection: Box::new(rejection) }
+    }
+
+    /// Sets another status for this outcome, from 400 to 599, as
+    /// [`RequestLockLayer::answer_status`](crate::RequestLockLayer::answer_status) does. Any other status is
+    /// ignored.
+    #[must_use]
+    pub fn answer_status(mut self, outcome: Outcome, status: StatusCode) -> Self {
+        if self.rejection.outcome == outcome && (400..600).contains(&status.as_u16()) {
+            self.rejection.status = Some(status);
+        }
+        self
     }
 
     /// Returns the answer, and logs it as an answer of a layer is logged. For services without Axum:

@@ -67,7 +67,7 @@ pub(super) fn problem(rejection: &Rejection, retry_after: Option<Duration>) -> R
     let row = row(outcome);
     let custom = rejection.lock.as_ref().and_then(|lock| lock.answer.as_ref());
     let custom_status = custom.and_then(AnswerOverride::error_status);
-    let status = custom_status.unwrap_or(outcome.status());
+    let status = rejection.status.or(custom_status).unwrap_or(outcome.status());
     let mut document = json!({
         "type": format!("urn:lock-tower:problem:{}", outcome.as_str()),
         "title": row.title,

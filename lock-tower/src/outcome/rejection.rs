@@ -1,5 +1,6 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
+use http::StatusCode;
 use lock_core::{AcquireError, LockError, Lost, LostCause};
 use lock_policy::{__private::AnswerOverride, KeyRejection, Outcome};
 
@@ -28,6 +29,8 @@ pub(crate) struct Rejection {
     pub(crate) is_counted: bool,
     /// Whether the handler has already done something, so that the request must not simply be repeated.
     pub(crate) is_after_work: bool,
+    /// A status in place of the table's and the policy's.
+    pub(crate) status: Option<StatusCode>,
     /// Whether an operator took the lock away.
     pub(crate) taken: bool,
     pub(crate) released_in: Duration,
@@ -55,6 +58,7 @@ impl Rejection {
             is_late: false,
             is_counted: false,
             is_after_work: false,
+            status: None,
             taken: false,
             released_in: when_released(None, Duration::ZERO, None),
         }

@@ -126,7 +126,7 @@ pub(super) fn row(outcome: Outcome) -> Row {
         // `Misconfigured`; the test below has every outcome there is.
         _ => Row {
             title: "Lock is misconfigured",
-            detail: "The service is at fault: it could not determine its lock. Nothing was done; \
+            detail: "The service is at fault: its lock is set up wrongly. Nothing was done; \
                          repeating this request will not help.",
             ..REFUSED
         },

@@ -16,7 +16,7 @@ use http::Method;
 #[cfg(feature = "utoipa")]
 use lock_policy::{OnLost, OnStoreDown};
 
-use super::{missing_key, pending_locks::PendingLocks, reject};
+use super::{missing_key, pending_locks::PendingLocks, preflight::PreflightRoutes, reject};
 use crate::{
     enforcement::shadow_log,
     lock_settings::{permits_of::PermitsOf, policy::Policy},
@@ -40,8 +40,7 @@ pub(crate) struct RouteLock {
     /// The header by which a client may shorten its deadline.
     pub(crate) deadline_header: Option<HeaderName>,
     pub(crate) limit: Option<PrincipalLimit>,
-    /// Whether preflights of CORS are locked as other requests are.
-    pub(crate) locks_preflights: bool,
+    pub(crate) preflights: PreflightRoutes,
     /// For a semaphore whose number of permits depends on the request.
     pub(crate) permits: Option<PermitsOf>,
 }

@@ -11,14 +11,11 @@ use http_body::Body;
 use lock_policy::KeyRejection;
 use tower_service::Service;
 
-use super::{
-    Policies, near_misses,
-    version::{MatchedLock, Version},
-};
+use super::{Policies, near_misses, version::Version};
 use crate::{
     lock_settings::attribute_rules::AttributeRules,
     pipeline::{
-        body::LockBody, preflight::is_preflight, reject, response_future::ResponseFuture,
+        body::LockBody, preflight::PreflightRoutes, reject, response_future::ResponseFuture,
         serve::serve,
     },
     request::context::RequestContext,
@@ -96,10 +93,7 @@ where
     #[cfg(feature = "testing")]
     super::rules_found::note(&parts, found.as_ref().map(|found| &*found.lock.policy.name));
     let missed = if found.is_some() { None } else { version.with_the_end_of(&parts) };
-    let passes = |found: &MatchedLock<'_>| {
-        !found.lock.locks_preflights && is_preflight(&parts.method, &parts.headers)
-    };
-    let Some(found) = found.filter(|found| !passes(found)) else {
+    let Some(found) = found.filter(|found| !found.lock.preflights.answers(&parts)) else {
         parts.extensions.insert(context.clone());
         let request = Request::from_parts(parts, body);
         let answer = context.run(async move { inner.call(request).await }).await?;
@@ -118,7 +112,14 @@ where
         found.lock.pending_locks_for(&context, &parts, Err(KeyRejection::misconfigured(NO_ROUTE)))
     };
     match pending {
-        Ok(pending) => serve(pending, context, inner, parts, body).await,
+        Ok(pending) => {
+            let preflight = PreflightRoutes::route_of(&parts);
+            let answer = serve(pending, context, inner, parts, body).await;
+            if let Ok(answer) = &answer {
+                found.lock.preflights.learn(preflight, answer.headers());
+            }
+            answer
+        }
         Err(rejection) => Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours)),
     }
 }

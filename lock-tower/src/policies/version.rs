@@ -10,7 +10,7 @@ use std::{
 
 use ::metrics::{counter, gauge};
 use axum::extract::MatchedPath;
-use http::{Method, request::Parts};
+use http::request::Parts;
 use lock_core::LockClient;
 use lock_policy::{
     __private::{Matcher, PathPattern, RouteMatch, Rule, Way, host_of},
@@ -25,7 +25,7 @@ use crate::{
         policy::Policy,
     },
     outcome::{hold_time::HoldTimes, rejected_request::Fallback},
-    pipeline::route_lock::RouteLock,
+    pipeline::{preflight::PreflightRoutes, route_lock::RouteLock},
     request::{
         deadline::RequestDeadline, deadline_header::limit_time, principal_limit::PrincipalLimit,
     },
@@ -105,8 +105,7 @@ impl Version {
                         mode: rule.mode.unwrap_or_default(),
                         policy: Arc::new(policy.reading_bodies()),
                         deadline_header: None,
-                        // A rule that names the method means these requests too.
-                        locks_preflights: matches.methods.contains(&Method::OPTIONS),
+                        preflights: PreflightRoutes::default(),
                         limit: registered.limit.clone(),
                         permits: permits_of(rule, &registered.values),
                     };

@@ -18,7 +18,7 @@ use super::RequestLock;
 use crate::{
     lock_settings::{permits_of::PermitsOf, policy::Policy},
     outcome::rejected_request::{RejectedRequest, fallback},
-    pipeline::route_lock::RouteLock,
+    pipeline::{preflight::PreflightRoutes, route_lock::RouteLock},
     request::principal_limit::PrincipalLimit,
     request_key::KeySource,
     telemetry::metrics,
@@ -143,7 +143,7 @@ impl RequestLockLayer {
             policy,
             deadline_header,
             limit,
-            locks_preflights: false,
+            preflights: PreflightRoutes::default(),
         };
         Self::of(Arc::new(lock))
     }
@@ -306,14 +306,6 @@ impl RequestLockLayer {
     /// units. Name one only where the clients are yours. Default: no header.
     pub fn deadline_header(self, name: HeaderName) -> Self {
         self.route(|lock| lock.deadline_header = Some(name))
-    }
-
-    /// Sets whether preflights of CORS are locked as other requests are: `OPTIONS` with the headers
-    /// `Origin` and `Access-Control-Request-Method`. By default they are passed on without the lock, since
-    /// they do nothing to the resource, and a browser needs their answer at once. Set it where a handler
-    /// for `OPTIONS` needs the lock, such as one of `axum::routing::any`. Default: `false`.
-    pub fn lock_preflights(self, lock_preflights: bool) -> Self {
-        self.route(|lock| lock.locks_preflights = lock_preflights)
     }
 
     /// Limits how many locks one principal may hold and wait for at once. Default: no limit.

@@ -100,9 +100,9 @@
 //! cannot lock it. Limits of concurrency and load shedding belong outside of the lock too, with room for the
 //! requests that wait in it.
 //!
-//! A preflight of CORS is passed on without the lock, wherever the CORS layer is:
-//! [`lock_preflights`](RequestLockLayer::lock_preflights). An extractor such as [`Locked`](crate::Locked)
-//! finds no lock in it.
+//! Where a CORS layer is inside of the lock, it answers preflights without the lock: from the first one of a
+//! route on that it was seen to answer. Other preflights are locked as `OPTIONS` is, since a client can send
+//! one to any route, and a handler of `axum::routing::any` would run for it.
 //!
 //! # When the lock is taken and released
 //!

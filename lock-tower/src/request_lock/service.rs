@@ -12,7 +12,7 @@ use tower_service::Service;
 
 use crate::{
     pipeline::{
-        body::LockBody, preflight::is_preflight, reject, response_future::ResponseFuture,
+        body::LockBody, preflight::PreflightRoutes, reject, response_future::ResponseFuture,
         route_lock::RouteLock, serve::serve,
     },
     request::context::RequestContext,
@@ -55,12 +55,12 @@ where
         let clone = self.inner.clone();
         let inner = mem::replace(&mut self.inner, clone);
         let lock = Arc::clone(&self.lock);
-        if !lock.locks_preflights && is_preflight(request.method(), request.headers()) {
+        let (mut parts, body) = request.into_parts();
+        if lock.preflights.answers(&parts) {
             let mut inner = inner;
-            let answer = async move { inner.call(request).await };
+            let answer = async move { inner.call(Request::from_parts(parts, body)).await };
             return ResponseFuture::new(answer.map_ok(|answer| answer.map(LockBody::passed_on)));
         }
-        let (mut parts, body) = request.into_parts();
         ResponseFuture::new(async move {
             let time = lock.limit_time(&mut parts);
             let context = RequestContext::join(&lock.client, &parts);
@@ -69,7 +69,14 @@ where
                 return Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours));
             }
             match lock.pending_locks(&context, &mut parts).await {
-                Ok(pending) => serve(pending, context, inner, parts, body).await,
+                Ok(pending) => {
+                    let preflight = PreflightRoutes::route_of(&parts);
+                    let answer = serve(pending, context, inner, parts, body).await;
+                    if let Ok(answer) = &answer {
+                        lock.preflights.learn(preflight, answer.headers());
+                    }
+                    answer
+                }
                 Err(rejection) => {
                     Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours))
                 }

@@ -159,6 +159,18 @@ fn without_a_subscriber_the_first_mistake_is_printed() {
 }
 
 #[tokio::test]
+async fn another_status_is_in_the_document_too() {
+    let busy = LockRejection::from(Outcome::Busy)
+        .answer_status(Outcome::Busy, StatusCode::CONFLICT)
+        .answer_status(Outcome::Busy, StatusCode::OK)
+        .answer_status(Outcome::Lost, StatusCode::IM_A_TEAPOT);
+    let response = busy.into_http();
+    assert_eq!(response.status(), StatusCode::CONFLICT);
+    let document: serde_json::Value = serde_json::from_slice(response.body()).unwrap();
+    assert_eq!(document["status"], 409);
+}
+
+#[tokio::test]
 async fn an_outcome_is_an_answer() {
     for outcome in Outcome::ALL {
         let response = LockRejection::from(outcome).into_response();

@@ -1,4 +1,4 @@
-//! Preflights of CORS: answered at once, and not under the lock.
+//! Preflights of CORS: not under the lock where a CORS layer inside of it answers them.
 
 use std::time::Duration;
 
@@ -14,12 +14,10 @@ fn lock(locks: &LockClient) -> RequestLockLayer {
     RequestLockLayer::new(locks.clone(), "order:{id:u64}").unwrap().wait(Duration::ZERO)
 }
 
-fn policies(locks: &LockClient, matches: &str) -> Policies {
-    let file = format!(
-        "version = 1\n[[policy]]\nname = \"order\"\nmatch = {{ path = \"/orders/{{id}}\"{matches} }}\n\
-         key = \"order:{{id:u64}}\"\nwait = \"0s\""
-    );
-    Policies::builder(locks.clone()).parse("locks.toml", &file).unwrap()
+fn policies(locks: &LockClient) -> Policies {
+    let file = "version = 1\n[[policy]]\nname = \"order\"\nmatch = { path = \"/orders/{id}\" }\n\
+                key = \"order:{id:u64}\"\nwait = \"0s\"";
+    Policies::builder(locks.clone()).parse("locks.toml", file).unwrap()
 }
 
 fn routes() -> Router {
@@ -43,17 +41,52 @@ async fn sent(app: &Router, locks: &LockClient, request: Request<Body>) -> Answe
 async fn a_preflight_behind_a_writer_has_the_headers_of_cors() {
     let locks = LockClient::in_memory();
     let cors = || CorsLayer::permissive().allow_methods([Method::PUT]);
-    let [outside, inside, policy, policy_inside] = [
+    let outside = [
         routes().route_layer(ServiceBuilder::new().layer(cors()).layer(lock(&locks))),
-        routes().route_layer(ServiceBuilder::new().layer(lock(&locks)).layer(cors())),
-        routes().route_layer(policies(&locks, "").layer()).layer(cors()),
-        routes().layer(cors()).route_layer(policies(&locks, "").layer()),
+        routes().route_layer(policies(&locks).layer()).layer(cors()),
     ];
-    for app in [outside, inside, policy, policy_inside] {
-        let answer = sent(&app, &locks, preflight()).await;
+    let inside = [
+        routes().route_layer(ServiceBuilder::new().layer(lock(&locks)).layer(cors())),
+        routes().layer(cors()).route_layer(policies(&locks).layer()),
+    ];
+    for app in inside.iter().chain(&outside) {
+        // The first one shows which layer answers.
+        assert_eq!(send(app, preflight()).await.status, StatusCode::OK);
+        let answer = sent(app, &locks, preflight()).await;
         assert_eq!(answer.status, StatusCode::OK);
         assert_eq!(answer.headers["access-control-allow-methods"], "PUT");
+        // The request itself is locked.
+        let mut put = preflight();
+        *put.method_mut() = Method::PUT;
+        sent(app, &locks, put).await.assert_problem(423, "lock-busy");
     }
+}
+
+/// A handler for every method would run for it without its lock.
+#[tokio::test]
+async fn a_forged_preflight_reaches_no_handler_without_its_lock() {
+    let locks = LockClient::in_memory();
+    for app in [routes().route_layer(lock(&locks)), routes().route_layer(policies(&locks).layer())]
+    {
+        for _ in 0..2 {
+            assert_eq!(send(&app, preflight()).await.text, "OPTIONS ran");
+            sent(&app, &locks, preflight()).await.assert_problem(423, "lock-busy");
+        }
+    }
+}
+
+/// A CORS layer inside of one route says nothing of the others under the same lock.
+#[tokio::test]
+async fn each_route_is_known_by_its_own_answer() {
+    let locks = LockClient::in_memory();
+    let cors = CorsLayer::permissive().allow_methods([Method::PUT]);
+    let app =
+        routes().layer(cors).route("/plain/{id}", any(async || "ran")).route_layer(lock(&locks));
+    assert_eq!(send(&app, preflight()).await.status, StatusCode::OK);
+    assert_eq!(sent(&app, &locks, preflight()).await.status, StatusCode::OK);
+    let mut plain = preflight();
+    *plain.uri_mut() = "/plain/7".parse().unwrap();
+    sent(&app, &locks, plain).await.assert_problem(423, "lock-busy");
 }
 
 #[tokio::test]
@@ -64,30 +97,14 @@ async fn other_requests_of_the_method_are_locked() {
         request.headers_mut().remove(name);
         request
     };
-    let mut put = preflight();
-    *put.method_mut() = Method::PUT;
-    for app in
-        [routes().route_layer(lock(&locks)), routes().route_layer(policies(&locks, "").layer())]
-    {
-        assert_eq!(sent(&app, &locks, preflight()).await.text, "OPTIONS ran");
-        for request in [
-            without("origin"),
-            without("access-control-request-method"),
-            request("OPTIONS", "/orders/7"),
-        ] {
-            sent(&app, &locks, request).await.assert_problem(423, "lock-busy");
-        }
-    }
-    let app = routes().route_layer(lock(&locks));
-    sent(&app, &locks, put).await.assert_problem(423, "lock-busy");
-}
-
-#[tokio::test]
-async fn a_service_can_lock_them() {
-    let locks = LockClient::in_memory();
-    let layer = routes().route_layer(lock(&locks).lock_preflights(true));
-    let rule = policies(&locks, ", methods = [\"PUT\", \"OPTIONS\"]");
-    for app in [layer, routes().route_layer(rule.layer())] {
-        sent(&app, &locks, preflight()).await.assert_problem(423, "lock-busy");
+    let cors = CorsLayer::permissive().allow_methods([Method::PUT]);
+    let app = routes().layer(cors).route_layer(lock(&locks));
+    assert_eq!(send(&app, preflight()).await.status, StatusCode::OK);
+    for request in [
+        without("origin"),
+        without("access-control-request-method"),
+        request("OPTIONS", "/orders/7"),
+    ] {
+        sent(&app, &locks, request).await.assert_problem(423, "lock-busy");
     }
 }

@@ -89,7 +89,11 @@ impl Args {
                 lines.push("  a client that had just acquired it".to_owned());
             }
         } else {
-            lines.push(format!("{}: not held", visible(&self.key)));
+            lines.push(format!(
+                "{}: not held, so nothing was taken away. Check the key before you use the token: \
+                 it would shut out the next holder of another lock's resource",
+                visible(&self.key)
+            ));
         }
         match forced.fencing_token {
             Some(token) => {
