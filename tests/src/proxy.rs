@@ -189,6 +189,11 @@ impl Proxy {
         links.len()
     }
 
+    /// Returns the number of bytes that clients have sent to the server, over all connections.
+    pub fn sent(&self) -> u64 {
+        self.shared.to_server.passed()
+    }
+
     fn ways(&self, direction: Direction) -> impl Iterator<Item = &Way> {
         let to_server = (direction != Direction::ToClient).then_some(&self.shared.to_server);
         let to_client = (direction != Direction::ToServer).then_some(&self.shared.to_client);

@@ -34,6 +34,13 @@ use crate::{
     types::LostCause,
 };
 
+/// Returns a script's text as it is sent.
+#[cfg(feature = "redis")]
+#[must_use]
+pub fn sent_text(text: &str) -> String {
+    crate::redis::protocol::without_comments(text)
+}
+
 /// Returns how long a command may take.
 #[must_use]
 pub fn command_timeout(builder: &LockClientBuilder) -> Duration {

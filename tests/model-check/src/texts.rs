@@ -1,7 +1,6 @@
 //! The texts that are run: those that Redis gets, or with one file of them broken on purpose.
 
 use std::{
-    borrow::Cow,
     fs,
     path::{Path, PathBuf},
     sync::{
@@ -10,20 +9,20 @@ use std::{
     },
 };
 
-use lock_core::test_util::{NATIVE_SCRIPTS, SCRIPTS, ScriptText};
+use lock_core::test_util::{NATIVE_SCRIPTS, SCRIPTS, ScriptText, sent_text};
 
 /// Every script by name, as Redis would get it.
 #[derive(Debug, Clone)]
 pub struct Texts {
     id: u64,
-    scripts: Arc<[(&'static str, Cow<'static, str>)]>,
+    scripts: Arc<[(&'static str, String)]>,
 }
 
 impl Texts {
     /// What Redis gets.
     #[must_use]
     pub fn real() -> Self {
-        let scripts = all().map(|script| (script.name, Cow::Borrowed(script.text)));
+        let scripts = all().map(|script| (script.name, sent_text(script.text)));
         Self::new(scripts.collect())
     }
 
@@ -37,18 +36,15 @@ impl Texts {
         let before = file_text(file);
         let mut found = false;
         let scripts = all().map(|script| {
-            if !script.text.contains(&before) {
-                return (script.name, Cow::Borrowed(script.text));
-            }
-            found = true;
-            (script.name, Cow::Owned(script.text.replace(&before, text)))
+            found |= script.text.contains(&before);
+            (script.name, sent_text(&script.text.replace(&before, text)))
         });
         let texts = Self::new(scripts.collect());
         assert!(found, "no script has {file} in it");
         texts
     }
 
-    fn new(scripts: Vec<(&'static str, Cow<'static, str>)>) -> Self {
+    fn new(scripts: Vec<(&'static str, String)>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self { id: NEXT.fetch_add(1, Ordering::Relaxed), scripts: scripts.into() }
     }
@@ -59,7 +55,7 @@ impl Texts {
     }
 
     pub(crate) fn each(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.scripts.iter().map(|(name, text)| (*name, text.as_ref()))
+        self.scripts.iter().map(|(name, text)| (*name, text.as_str()))
     }
 }
 

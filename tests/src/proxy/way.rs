@@ -1,5 +1,6 @@
 //! One direction of a proxy and its faults.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -13,6 +14,7 @@ pub(super) struct Way {
     /// How often this direction was ended for all connections.
     half_closed: watch::Sender<u64>,
     digit: Option<u8>,
+    passed: AtomicU64,
 }
 
 /// Shows when the direction of one connection was ended.
@@ -47,6 +49,11 @@ impl Way {
     /// For the bytes of one connection.
     pub(super) fn spelled(&self) -> Spelling {
         Spelling::new(self.digit)
+    }
+
+    /// The bytes that have passed, over all connections.
+    pub(super) fn passed(&self) -> u64 {
+        self.passed.load(Ordering::SeqCst)
     }
 
     pub(super) fn slice(&self, bytes: usize) {
@@ -116,6 +123,7 @@ impl Way {
             }
             false
         });
+        self.passed.fetch_add(granted as u64, Ordering::SeqCst);
         granted
     }
 }

@@ -80,7 +80,7 @@ impl Connection {
             let info = redis::cmd("CLIENT").arg("INFO").to_owned();
             let info = transport.query::<String>(&info).await;
             let sharded = server.in_cluster && has_shard_channels(&transport).await;
-            (info, sharded, load(&transport, server.wire.scripts(sharded)).await)
+            (info, sharded, load_all(&transport, server.wire.scripts(sharded)).await)
         })
         .await
         .map_err(|_| server.timeout_error())?;
@@ -209,6 +209,28 @@ impl Connection {
 fn one(mut answers: Vec<Value>) -> Result<Value, Failure> {
     let answer = answers.pop().unwrap_or(Value::Nil);
     answer.extract_error().map_err(Failure::ServerError)
+}
+
+/// Loads the scripts of a wire, unless the server has them.
+async fn load_all(transport: &Transport, scripts: Vec<&Script>) -> RedisResult<()> {
+    let hashes: Vec<_> = scripts.iter().map(|script| script.get_hash()).collect();
+    // Loaded once all others are, and different for every set of scripts: a server that has it has
+    // them. If it has lost another one alone, a call of that is answered by NOSCRIPT and loads it.
+    let marker = Script::new(&format!("return '{}'", hashes.join(" ")));
+    let mut commands = redis::pipe();
+    // A user that may not load scripts is refused now. Otherwise its locks would fail later, when
+    // the server has lost its scripts.
+    commands.load_script(&Script::new("return 1"));
+    commands.cmd("SCRIPT").arg("EXISTS").arg(marker.get_hash());
+    let mut answers = transport.send(&(&commands).into(), None).await?.into_iter();
+    let mut next = || answers.next().unwrap_or(Value::Nil).extract_error();
+    next()?;
+    // Not every user may run SCRIPT EXISTS. Without it everything is loaded.
+    if next().is_ok_and(|exists| exists == Value::Array(vec![Value::Int(1)])) {
+        return Ok(());
+    }
+    load(transport, scripts).await?;
+    load(transport, vec![&marker]).await
 }
 
 async fn load(transport: &Transport, scripts: Vec<&Script>) -> RedisResult<()> {

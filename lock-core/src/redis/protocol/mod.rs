@@ -20,6 +20,8 @@ pub(crate) use packed::{Decimal, Packed};
 pub(crate) use reply_reader::{Malformed, ReplyReader};
 #[cfg(feature = "test-util")]
 pub use request::ScriptText;
+#[cfg(feature = "test-util")]
+pub(crate) use request::without_comments;
 pub(crate) use request::{LockScript, Replicas, Request, ScriptCall, SendOptions, script};
 pub(crate) use server_text::reason;
 pub(crate) use slot::{SLOTS, slot_of};

@@ -200,12 +200,17 @@ impl LockScript {
     }
 }
 
-/// A script without comments and indentation. Every new connection loads all scripts: over a slow link, the
-/// whole texts would take longer than a connection may take.
+/// A script as it is sent: without comments and indentation.
 pub(crate) fn script(text: &str) -> Script {
+    Script::new(&without_comments(text))
+}
+
+/// The text of a script as it is sent. A comment of the scripts has its lines for itself: to find the
+/// end of code, this would have to know Lua's strings.
+pub(crate) fn without_comments(text: &str) -> String {
     let lines = text.lines().map(str::trim_start);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("--"));
-    Script::new(&lines.collect::<Vec<_>>().join("\n"))
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 impl Deref for LockScript {
@@ -227,6 +232,12 @@ mod tests {
         let sent = options.around(&(&redis::cmd("PING")).into()).expect("more than the command");
         let sent = String::from_utf8(sent.bytes).expect("text");
         assert!(sent.ends_with("$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n1\r\n"), "{sent:?}");
+    }
+
+    #[test]
+    fn a_script_is_sent_without_comments_and_as_it_is_otherwise() {
+        let text = "-- x: y\n\nlocal a = '--'\n  -- z\n  return a .. [[ -- ]]\n";
+        assert_eq!(without_comments(text), "local a = '--'\nreturn a .. [[ -- ]]");
     }
 
     #[test]

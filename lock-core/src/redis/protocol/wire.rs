@@ -35,7 +35,8 @@ pub(crate) trait Wire: fmt::Debug + Send + Sync {
     fn rights(&self) -> Vec<String> {
         let listed = self.listed_commands().split("{'").skip(1);
         let listed = listed.filter_map(|rest| rest.split_once('\'')).map(|(command, _)| command);
-        let commands = ["evalsha", "script|load", "publish"].into_iter().chain(listed);
+        let commands =
+            ["evalsha", "script|load", "script|exists", "publish"].into_iter().chain(listed);
         let mut rights: Vec<_> = commands.map(|command| format!("+{command}")).collect();
         for NamePattern { pattern, .. } in
             self.key_patterns().into_iter().chain(self.channel_patterns())

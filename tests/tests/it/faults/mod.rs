@@ -22,6 +22,7 @@ mod outages;
 mod places;
 mod queued_tries;
 mod reasons;
+mod reconnects;
 mod recovery;
 mod redisson_watchdog;
 mod refused_tries;

@@ -54,7 +54,8 @@ async fn a_client_does_all_it_does_with_the_least_rights(wire: Wire) {
 }
 
 /// Without these a client works, and not as well.
-const OPTIONAL: [&str; 8] = [
+const OPTIONAL: [&str; 9] = [
+    "+script|exists",
     "+client|setname",
     "+client|info",
     "+client|kill",

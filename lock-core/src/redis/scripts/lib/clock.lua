@@ -1,6 +1,8 @@
 -- lib/clock: Redis' time in milliseconds, and in microseconds as a number and as text. TIME is called
 -- once per script, because a script sees all keys expire at one instant too.
-local NEVER = 922337203685477 -- the expiry (ms) of a Redisson lease that never ends
+
+-- The expiry (ms) of a Redisson lease that never ends.
+local NEVER = 922337203685477
 local moment, moment_text
 local function now_us()
   if not moment then

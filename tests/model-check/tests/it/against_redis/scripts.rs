@@ -4,7 +4,7 @@ use std::{mem::discriminant, time::Duration};
 
 use lock_core::{
     Kind, LockKey, Mode,
-    test_util::{Ask, NATIVE_SCRIPTS, PlainCall, SCRIPTS, ScriptCaller, Step},
+    test_util::{Ask, NATIVE_SCRIPTS, PlainCall, SCRIPTS, ScriptCaller, Step, sent_text},
 };
 use lock_model_check::{lua::Interpreter, redis::Redis, texts::Texts};
 use proptest::{
@@ -289,7 +289,7 @@ impl Both<'_> {
         };
         let mut scripts = SCRIPTS.iter().chain(NATIVE_SCRIPTS);
         let text = scripts.find(|script| script.name == call.script).expect("a script").text;
-        let real = self.server.run(text, &call).await;
+        let real = self.server.run(&sent_text(text), &call).await;
         let said = self.lua.run(&mut self.fake, &call);
         let alike = discriminant(&said) == discriminant(&real);
         let (said, real) = (said.in_parts(), real.in_parts());

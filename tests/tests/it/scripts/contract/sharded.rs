@@ -1,6 +1,6 @@
 //! The form of the scripts for a cluster of Redis 7, where Redisson listens to shards.
 
-use lock_core::test_util::{NATIVE_SCRIPTS, SHARDED_SCRIPTS};
+use lock_core::test_util::{NATIVE_SCRIPTS, SHARDED_SCRIPTS, sent_text};
 
 use crate::scripts::native::call as native_call;
 use crate::scripts::plain::call as plain_call;
@@ -12,7 +12,7 @@ use crate::scripts::support::waiter::{ALL_WAITERS, waiting};
 
 async fn ask(store: &Store, call: &Call) -> Vec<String> {
     let script = SHARDED_SCRIPTS.iter().find(|script| script.name == call.script).unwrap();
-    store.ask_as(&store.cli, ["EVAL", script.text], call).await.unwrap()
+    store.ask_as(&store.cli, ["EVAL", &sent_text(script.text)], call).await.unwrap()
 }
 
 #[tokio::test]
@@ -56,6 +56,8 @@ async fn redis_takes_every_script() {
     let native = NATIVE_SCRIPTS.iter().map(|script| (script.name, native_text(script.text)));
     let redisson = SHARDED_SCRIPTS.iter().map(|script| (script.name, script.text.to_owned()));
     for (name, text) in redisson.chain(native) {
+        let text = sent_text(&text);
+        assert!(!text.contains("--"), "{name}: a comment behind code is sent");
         let loaded = store.cli.try_query::<String>(&["SCRIPT", "LOAD", &text]).await;
         assert!(loaded.is_ok(), "{name}: {loaded:?}");
     }

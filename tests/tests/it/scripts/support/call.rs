@@ -1,8 +1,8 @@
 //! One call of one script, with literal keys and arguments.
 
-use std::fmt::Display;
+use std::{collections::HashMap, fmt::Display, sync::LazyLock};
 
-use lock_core::test_util::{NATIVE_SCRIPTS, SCRIPTS};
+use lock_core::test_util::{NATIVE_SCRIPTS, SCRIPTS, sent_text};
 
 use crate::scripts::support::keys::{CHANNEL, COUNTER, LINE, LOCK, TAG, TOKEN};
 
@@ -64,8 +64,11 @@ impl Call {
 
     /// The text that Redis gets.
     pub(crate) fn text(&self) -> &'static str {
-        let mut scripts = SCRIPTS.iter().chain(NATIVE_SCRIPTS);
-        scripts.find(|script| script.name == self.script).expect("a script of this name").text
+        static SENT: LazyLock<HashMap<&str, String>> = LazyLock::new(|| {
+            let scripts = SCRIPTS.iter().chain(NATIVE_SCRIPTS);
+            scripts.map(|script| (script.name, sent_text(script.text))).collect()
+        });
+        SENT.get(self.script).expect("a script of this name")
     }
 
     /// The first argument, of a script that takes it for its nonce.

@@ -4,7 +4,9 @@
 -- of them; and with `floor`, the greatest token that the caller knew when it sent this, also when the
 -- clock was set back besides. So many tokens `more` after it are the caller's as well. Nil when the
 -- counter's name holds something else.
-local MOST_TOKEN = 2 ^ 53 - 1 -- above it Lua's numbers stop growing by one
+
+-- Above it Lua's numbers stop growing by one.
+local MOST_TOKEN = 2 ^ 53 - 1
 local function next_token(counter, floor, more)
   local stored = redis.pcall('get', counter)
   if type(stored) == 'table' and not string.find(stored.err, 'WRONGTYPE') then redis.call('get', counter) end

@@ -21,7 +21,8 @@ local lock, line, token = KEYS[1], KEYS[2], KEYS[3]
 local nonce, owner, lease, token_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local lease_ms, token_ttl_ms, place_ms, waited_ms = tonumber(lease), tonumber(token_ttl), tonumber(ARGV[5]), tonumber(ARGV[6] or 0)
 local holds, reserved_tokens = ARGV[8], ARGV[9]
-local MOST_MS = 31536000000 -- lib/parse_int's MOST_LEASE_MS
+-- As lib/parse_int's MOST_LEASE_MS.
+local MOST_MS = 31536000000
 local fence
 if owner ~= '' and (not holds or holds == '1') and (not reserved_tokens or reserved_tokens == '0')
   and lease_ms and token_ttl_ms and place_ms and waited_ms

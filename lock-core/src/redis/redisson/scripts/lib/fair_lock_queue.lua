@@ -14,7 +14,9 @@
 --   at most one wait_ms later than behind Redisson's waiters alone: 10 minutes, not 5.
 -- * Deadlines must not drift into the future, however many waiters come and go. A deadline set here
 --   never exceeds that of the last waiter, or the holder's time left plus the wait_ms ahead.
-local MOST_DROPPED = 1000 -- in one call; the next call continues
+
+-- In one call; the next call continues.
+local MOST_DROPPED = 1000
 
 -- Whether the keys are a queue, or do not exist.
 local function is_fair_lock_queue(queue, deadlines, alive)

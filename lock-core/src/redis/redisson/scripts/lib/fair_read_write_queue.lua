@@ -4,7 +4,9 @@
 -- waiters: clients of the other read/write kind see from it that the lock is of the fair kind. Before
 -- `fair` each writer has a second member, `writer:owner`, with its number negated. So the member right
 -- before `fair` is the first writer, and a reader finds it without visiting the readers before it.
-local QUEUE_SLACK_MS = 1000 -- the queue must not expire before its lock, and the two TTLs are set one after the other
+
+-- The queue must not expire before its lock, and the two TTLs are set one after the other.
+local QUEUE_SLACK_MS = 1000
 local PAGE, MOST_WOKEN = 16, 100
 
 -- Returns whether the queue exists; nil when one of the keys is something else.

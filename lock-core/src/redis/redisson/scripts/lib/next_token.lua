@@ -6,7 +6,9 @@
 --
 -- Where clients of the native wire have been, their counter exists. They may take a lock after this one
 -- without a look at its token, so the counter never stays behind it, nor the token behind the counter.
-local MOST_TOKEN = 2 ^ 53 - 1 -- above it Lua's numbers stop growing by one
+
+-- Above it Lua's numbers stop growing by one.
+local MOST_TOKEN = 2 ^ 53 - 1
 local function next_token(key, counter, ttl_ms, reserved)
   local stored = redis.pcall('get', key)
   if type(stored) == 'table' and not string.find(stored.err, 'WRONGTYPE') then redis.call('get', key) end

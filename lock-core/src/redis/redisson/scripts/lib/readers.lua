@@ -1,7 +1,9 @@
 -- lib/readers: the read owners of a lock, except `own`: the longest time left (ms), the number of live
 -- ones, the fields of those whose time is over, and whether the list is complete (the scan is limited,
 -- so that many readers cannot block the server).
-local MOST_READERS, MOST_COUNT = 1024, 1000000 -- a larger count is not a client's; the loop over it would block
+
+-- A larger count is not a client's; the loop over it would block.
+local MOST_READERS, MOST_COUNT = 1024, 1000000
 
 -- Returns the longest time (ms) left of an owner's read holds; below 0 when all have ended.
 local function read_left_ms(lock, tag, owner, holds)
