@@ -168,9 +168,12 @@ async fn a_request_says_whether_the_holder_listens() {
     let redis = RedisServer::start().await;
     let url = redis.url();
     let client = LockClient::connect(&url).await.unwrap();
+    let silent = LockClient::builder().record_work(false).connect(&url).await.unwrap();
+    let _unknown = silent.write("j").lease(LONG).acquire().await.unwrap();
+    let out = run_at(&url, &["release", "j", "--ask"]).await.out;
+    assert!(out.contains("whether they listen is not known"), "{out}");
     let asked = async || run_at(&url, &["release", "k", "--ask"]).await.out;
     let guard = client.write("k").lease(LONG).acquire().await.unwrap();
-    assert!(asked().await.contains("whether they listen is not known"), "it has just begun");
     // A caller that waits has the holder's record written.
     let waiter = tokio::spawn(client.write("k").wait(LONG).acquire());
     until(&client, "k", |seen| seen.waiting == 1).await;
