@@ -100,6 +100,7 @@ pub async fn run<F: Future>(
 
 /// A function's body that was not run under its locks, or not to its end.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "axum"), allow(dead_code, reason = "only an answer needs all of it"))]
 pub struct NotFinished {
     error: LockError,
     policy: Arc<Policy>,
