@@ -98,7 +98,8 @@ impl LockRejection {
     /// ignored.
     #[must_use]
     pub fn answer_status(mut self, outcome: Outcome, status: StatusCode) -> Self {
-        if self.rejection.outcome == outcome && (400..600).contains(&status.as_u16()) {
+        let is_error = status.is_client_error() || status.is_server_error();
+        if self.rejection.outcome == outcome && is_error {
             self.rejection.status = Some(status);
         }
         self

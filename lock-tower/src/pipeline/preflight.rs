@@ -5,10 +5,7 @@
 //! to any route, and a handler for every method would run for it without its lock. So preflights are passed
 //! on only on routes where a CORS layer inside of the lock was seen to answer one, before the handler.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::sync::Arc;
 
 use http::{
     HeaderMap, Method,
@@ -16,20 +13,16 @@ use http::{
     request::Parts,
 };
 
-/// A router has fewer.
-const MOST_ROUTES: usize = 10_000;
+use crate::request::seen_routes::SeenRoutes;
 
 /// The routes on which a CORS layer inside of the lock answers preflights.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PreflightRoutes(Arc<RwLock<HashSet<Box<str>>>>);
+pub(crate) struct PreflightRoutes(Arc<SeenRoutes>);
 
 impl PreflightRoutes {
     /// Whether this is a preflight that a CORS layer inside will answer.
     pub(crate) fn answers(&self, request: &Parts) -> bool {
-        is_preflight(request)
-            && route(request).is_some_and(|route| {
-                self.0.read().unwrap_or_else(PoisonError::into_inner).contains(route)
-            })
+        is_preflight(request) && route(request).is_some_and(|route| self.0.has(route))
     }
 
     /// Returns the route if this is a preflight, for [`learn`](Self::learn).
@@ -42,10 +35,7 @@ impl PreflightRoutes {
         if let Some(route) = route
             && answer.contains_key(ACCESS_CONTROL_ALLOW_METHODS)
         {
-            let mut routes = self.0.write().unwrap_or_else(PoisonError::into_inner);
-            if routes.len() < MOST_ROUTES {
-                routes.insert(route);
-            }
+            self.0.add(&route);
         }
     }
 }

@@ -75,7 +75,6 @@ mod near_misses;
 mod responses;
 #[cfg(feature = "testing")]
 mod rules_found;
-mod seen_routes;
 mod service;
 mod version;
 mod watch;
@@ -105,11 +104,10 @@ use lock_policy::{
 use crate::{
     lock_settings::attribute_rules::AttributeRules,
     outcome::rejected_request::{RejectedRequest, fallback},
-    request::{context::RequestContext, principal_limit::PrincipalLimit},
+    request::{context::RequestContext, principal_limit::PrincipalLimit, seen_routes::SeenRoutes},
     telemetry::metrics,
 };
 
-use seen_routes::SeenRoutes;
 use version::Registered;
 
 pub use coverage::{Route, RouteTable};

@@ -6,4 +6,5 @@ pub(crate) mod deadline_header;
 pub(crate) mod grpc_timeout;
 pub(crate) mod lock_slot;
 pub(crate) mod principal_limit;
+pub(crate) mod seen_routes;
 pub(crate) mod wait_budget;

@@ -248,7 +248,7 @@ mod tests {
         schedule.add_at(one, seconds(10));
         assert!(woken());
         assert_eq!(schedule.next_look(), Some(seconds(10)));
-        let place = one.state().due.take().expect("it is_placed there");
+        let place = one.state().due.take().expect("BUG: a lease that is due is in the schedule");
         schedule.remove(one, place);
         schedule.add_at(other, seconds(20));
         assert!(!woken(), "it looks again in ten seconds");
@@ -262,7 +262,13 @@ mod tests {
         let ask = |key: &str| client.write(key).acquire();
         let [left, stays] = [ask("a").await, ask("b").await].map(|guard| guard.expect("free"));
         let schedule = &client.inner().schedule;
-        let place = left.hold().lease.state().due.take().expect("it is_placed there");
+        let place = left
+            .hold()
+            .lease
+            .state()
+            .due
+            .take()
+            .expect("BUG: a lease that is due is in the schedule");
         // Before its place is given up both are due; the other one is then due again.
         schedule.take_due(place.after(lease::renewal_window(lease::DEFAULT_LEASE)));
         schedule.add_at(&stays.hold().lease, place);
