@@ -22,6 +22,11 @@ use crate::redis::{
     protocol::{Decimal, MOST_TOKEN},
 };
 
+/// How the value of a lock begins, and how it begins once waiters have written their line behind the
+/// holder: see `lib/value`.
+const MARK: &[u8] = b"lt1";
+const MARK_WITH_LINE: &[u8] = b"lt2";
+
 /// Sent and compared in parts: each lock that is acquired needs it three times, without an
 /// allocation.
 pub(crate) struct FreeValue<'a> {
@@ -40,7 +45,7 @@ impl FreeValue<'_> {
             None => (b"", b""),
         };
         let (kind, mode, owner) = (self.kind, self.mode, &*self.owner);
-        [b"lt1", kind.as_bytes(), mode.as_bytes(), owner.as_bytes(), colon, number]
+        [MARK, kind.as_bytes(), mode.as_bytes(), owner.as_bytes(), colon, number]
     }
 
     pub(crate) fn text(&self) -> String {
@@ -50,8 +55,11 @@ impl FreeValue<'_> {
     /// Whether a lock has this value, with or without the text that a waiter writes behind it.
     #[inline]
     pub(crate) fn is_in(&self, value: &[u8]) -> bool {
-        let mut parts = self.parts().into_iter();
-        let rest = parts.try_fold(value, |rest, part| rest.strip_prefix(part));
+        let [mark, parts @ ..] = self.parts();
+        let rest = value.strip_prefix(mark).or_else(|| value.strip_prefix(MARK_WITH_LINE));
+        let rest = rest.and_then(|rest| {
+            parts.into_iter().try_fold(rest, |rest, part| rest.strip_prefix(part))
+        });
         rest.is_some_and(|rest| matches!(rest, [] | [b' ', ..]))
     }
 }
@@ -184,7 +192,8 @@ mod tests {
         let value = FreeValue { kind: "e", mode: "w", owner, number: Some(Decimal::of(10)) };
         assert_eq!(value.text(), "lt1ewu:10");
         assert!(value.is_in(b"lt1ewu:10") && value.is_in(b"lt1ewu:10 170 ..."));
-        for other in [&b"lt1ewu:1"[..], b"lt1ewu:100", b"lt1eru:10", b"", b"x"] {
+        assert!(value.is_in(b"lt2ewu:10 0 1 170|w:v:1 170"));
+        for other in [&b"lt1ewu:1"[..], b"lt3ewu:10", b"lt1ewu:100", b"lt1eru:10", b"", b"x"] {
             assert!(!value.is_in(other), "{}", other.escape_ascii());
         }
     }

@@ -23,7 +23,10 @@ macro_rules! script {
 /// The functions that every script on a lock uses.
 macro_rules! lock {
     () => {
-        concat!(common!("parse_int" "clock" "pause"), native!("publish" "mark" "value" "line"))
+        concat!(
+            common!("parse_int" "clock" "pause"),
+            native!("publish" "mark" "short_line" "value" "line"),
+        )
     };
 }
 

@@ -130,14 +130,18 @@ pub(crate) fn print(
             let since = std::str::from_utf8(&text[..digits]).ok();
             let since = since.and_then(|since| since.parse::<i64>().ok());
             since.map(|it| if digits == MS_DIGITS { it - now } else { it }).hash(&mut hasher);
-            let rest = &text[digits..];
-            // The value of a lock on the native wire ends with its deadline.
-            let deadline =
-                rest.iter().rposition(|byte| *byte == b' ').map_or(rest.len(), |at| at + 1);
-            let ends = std::str::from_utf8(&rest[deadline..]).ok();
-            let ends = ends.and_then(|ends| ends.parse::<i64>().ok());
-            ends.map(|ends| (ends - now).max(0)).hash(&mut hasher);
-            renamed(&rest[..deadline], names, &mut hasher);
+            // The value of a lock on the native wire has its deadline and its line behind it.
+            for word in text[digits..].split_inclusive(|byte| b" -|".contains(byte)) {
+                let marked = usize::from(word.last().is_some_and(|last| b" -|".contains(last)));
+                let (end, mark) = word.split_at(word.len() - marked);
+                let ends =
+                    (end.len() == MS_DIGITS).then(|| std::str::from_utf8(end).ok()).flatten();
+                match ends.and_then(|ends| ends.parse::<i64>().ok()) {
+                    Some(ends) => (ends - now).max(0).hash(&mut hasher),
+                    None => renamed(end, names, &mut hasher),
+                }
+                hasher.write(mark);
+            }
         }
         Value::Hash(fields) => {
             let each = fields.iter().map(|(field, value)| alone(field, value, names, now));

@@ -47,9 +47,20 @@ pub(crate) fn in_parts(reply: Reply) -> Reply {
     }
 }
 
+/// The value of a lock that is a string: the part before its line, and the line.
+fn value_and_line(text: &[u8]) -> Option<(&str, &str)> {
+    let text = std::str::from_utf8(text).ok()?;
+    if let Some(text) = text.strip_prefix("lt1") {
+        return Some((text, ""));
+    }
+    let (before, line) = text.strip_prefix("lt2")?.split_once('|')?;
+    // Until when the key lives for the line.
+    Some((before.trim_end_matches(|digit: char| digit.is_ascii_digit()).trim_end(), line))
+}
+
 /// The one holder of a string; none after its deadline.
 fn sole(text: &[u8], ttl: i64, now: i64) -> Option<Held> {
-    let text = std::str::from_utf8(text).ok()?.strip_prefix("lt1")?;
+    let (text, _) = value_and_line(text)?;
     let (mode, rest) = text.get(1..)?.split_at_checked(1)?;
     let words: Vec<&str> = rest.split(' ').collect();
     let (owner, reads, writes, left) = match (mode, words.as_slice()) {
@@ -88,15 +99,26 @@ fn several(redis: &Redis, names: &LockNames) -> Vec<Held> {
 /// By arrival, with those whose place is over.
 fn waiters(redis: &Redis, names: &LockNames) -> Vec<Waiter> {
     let (alive, now) = (scores(redis, names.alive), redis.now_ms());
-    let places = scores(redis, names.line).into_iter().filter(|(_, number)| *number > 0);
-    places
-        .filter_map(|(place, number)| {
-            let (mode, owner) = match place.strip_prefix(b"r:") {
-                Some(owner) => (Mode::Read, owner),
-                None => (Mode::Write, place.strip_prefix(b"w:")?),
-            };
-            let left = left_of(&alive, &place, now);
-            Some(Waiter { owner: owner.to_vec(), mode, since: number, left })
-        })
-        .collect()
+    let text = redis.entry(names.lock).and_then(|entry| match &entry.value {
+        Value::Text(text) => value_and_line(text),
+        _ => None,
+    });
+    // The line of the value, or else that beside it.
+    let short =
+        text.map_or("", |(_, line)| line).split('|').zip(1..).filter_map(|(one, number)| {
+            let (place, ends) = one.split_once(' ')?;
+            waiter(place.as_bytes(), number, ends.parse::<i64>().ok()? - now)
+        });
+    let long = scores(redis, names.line).into_iter().filter(|(_, number)| *number > 0);
+    let long =
+        long.filter_map(|(place, number)| waiter(&place, number, left_of(&alive, &place, now)));
+    short.chain(long).collect()
+}
+
+fn waiter(place: &[u8], number: i64, left: i64) -> Option<Waiter> {
+    let (mode, owner) = match place.strip_prefix(b"r:") {
+        Some(owner) => (Mode::Read, owner),
+        None => (Mode::Write, place.strip_prefix(b"w:")?),
+    };
+    Some(Waiter { owner: owner.to_vec(), mode, since: number, left })
 }

@@ -119,15 +119,22 @@ impl Step<'_> {
     /// An owner that only gives up holds takes no waiter's place.
     fn leaves_places(&self) -> Result<(), Wrong> {
         let others = self.before.waiters.iter().filter(|one| one.owner != self.owner);
-        let mut others = others.filter(|one| one.left > 0);
-        let kept = |one: &Waiter| {
-            let after = self.after.waiters.iter().find(|after| after.owner == one.owner);
-            after.is_some_and(|after| after.since == one.since)
-        };
+        let others: Vec<_> = others.filter(|one| one.left > 0).collect();
+        let mut kept = self.after.waiters.iter().filter(|after| {
+            let is_same = |one: &&Waiter| one.owner == after.owner;
+            // On the native wire the order counts: a line that moves gets other numbers.
+            others
+                .iter()
+                .copied()
+                .find(is_same)
+                .is_some_and(|one| self.setup.is_native() || after.since == one.since)
+        });
+        let in_order =
+            others.iter().all(|one| kept.next().is_some_and(|after| after.owner == one.owner));
         let may_go = self.setup.kind.is_fair()
             && !self.setup.is_native()
             && matches!(self.op, Op::Acquire { .. });
-        broken(Wrong::Overtaken, !may_go && others.any(|one| !kept(one)))
+        broken(Wrong::Overtaken, !may_go && !in_order)
     }
 
     pub(super) fn has_token(&self, wanted: bool) -> Result<(), Wrong> {

@@ -21,9 +21,9 @@ local function release(at, value, holds, queued)
   local s, failed = read_lock(KEYS, at, kind, true)
   if failed then return failed.err end
   if not s then return 'GONE' end
-  -- What has ended is written anew below, also where nothing is released.
-  if s.ended > 0 then begin_write(s) end
   local changed = queued and leave_line(s, letter .. ':' .. owner)
+  -- What has ended is written anew below, also where nothing is released.
+  if changed or s.ended > 0 then begin_write(s) end
   local reads, writes = holds_of(s, owner)
   local held = letter == 'r' and reads or writes
   local status, opens = 'HELD', changed

@@ -41,12 +41,13 @@ local function renew(lock, owner, kind, mode, lease_ms)
     if ttl_ms ~= left_ms then redis.call('pexpire', lock, ttl_ms) end
     return 1
   end
-  local before, holder, reads, writes, deadline = string.match(value or '', '^lt1(%a)[rw](%S+) (%d+) (%d+) (%d+)$')
+  local held, before, holder, reads, writes, deadline, line =
+    string.match(value or '', '^(lt[12](%a)[rw](%S+) (%d+) (%d+) )(%d+)(.*)$')
   if before ~= kind or holder ~= owner or tonumber(mode == 'read' and reads or writes) == 0 then return 0 end
   local left_ms = tonumber(deadline) - now_ms()
   if left_ms <= 0 then return 0 end
   local ttl_ms = renewed_ms(left_ms, lease_ms)
-  local renewed = string.gsub(value, '%d+$', string.format('%.0f', now_ms() + ttl_ms))
+  local renewed = held .. string.format('%.0f', now_ms() + ttl_ms) .. line
   local lives_ms = math.max(redis.call('pttl', lock), ttl_ms + RESERVED_MS)
   -- This is never refused at Redis' memory limit, and after it neither is what follows.
   redis.call('pexpire', lock, lives_ms)

@@ -27,11 +27,16 @@ pub(crate) fn atoms(bytes: &[u8], now: i64) -> Vec<Atom> {
     {
         return vec![Atom::Text("-".to_owned()), Atom::Token, rest.clone()];
     }
-    // The value of a lock on the native wire ends with its deadline.
-    if let Some((rest, deadline)) = text.rsplit_once(' ')
-        && let [time @ Atom::Time(_), end] = atoms(deadline.as_bytes(), now).as_slice()
-    {
-        return vec![Atom::Text(rest.to_owned()), time.clone(), end.clone()];
+    // The value of a lock on the native wire has its deadline and its line behind it.
+    if text.starts_with("lt1") || text.starts_with("lt2") {
+        let words = text.split_inclusive([' ', '-', '|']).map(|word| {
+            let end = word.trim_end_matches([' ', '-', '|']);
+            match (end.len(), end.parse::<i64>()) {
+                (13, Ok(ms)) => Atom::Time(ms - now),
+                _ => Atom::Text(word.to_owned()),
+            }
+        });
+        return words.collect();
     }
     let (digits, rest) = text.split_at(text.bytes().take_while(u8::is_ascii_digit).count());
     match (digits.len(), digits.parse::<i64>()) {

@@ -142,9 +142,16 @@ fn ms_of(text: &str) -> Option<i64> {
 
 /// With each of its times made older.
 fn older(text: &str, ms: i64) -> String {
-    // The value of a lock on the native wire ends with its deadline.
-    if let Some((rest, deadline)) = text.rsplit_once(' ') {
-        return format!("{rest} {}", older(deadline, ms));
+    // The value of a lock on the native wire has its deadline and its line behind it.
+    if text.starts_with("lt1") || text.starts_with("lt2") {
+        let words = text.split_inclusive([' ', '-', '|']).map(|word| {
+            let end = word.trim_end_matches([' ', '-', '|']);
+            match ms_of(end).filter(|_| end.len() == 13) {
+                Some(before) => format!("{}{}", before - ms, &word[end.len()..]),
+                None => word.to_owned(),
+            }
+        });
+        return words.collect();
     }
     let older = |part: &str| match ms_of(part).filter(|_| part.len() == 13) {
         Some(before) => (before - ms).to_string(),

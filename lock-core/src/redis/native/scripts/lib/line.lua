@@ -1,5 +1,5 @@
--- lib/line: the waiters of a lock, in order of arrival. A place is `r:<owner>` or `w:<owner>`. `line` has
--- its number of arrival, a place that writes once more as `-w:<owner>` with that number negated: so the
+-- lib/line: the waiters of a lock, in order of arrival. A place is `r:<owner>` or `w:<owner>`. A short line of
+-- a kind that is not fair is in the lock's value: see lib/short_line. Of any other, the sorted set `line` has its number of arrival, a place that writes once more as `-w:<owner>` with that number negated: so the
 -- writer that is next before a reader is found without a look at the readers between them. `ends` has
 -- the time (epoch ms) until which the place lives unless its waiter renews it. Of a semaphore it has `*<place>`
 -- too, with the permits that there are in the waiter's own number times PACKED, and those that it wants. This
@@ -22,9 +22,14 @@ local function place_of(mode, owner)
   return string.sub(mode, 1, 1) .. ':' .. owner
 end
 
--- Returns whether the waiter stood there.
+-- Returns whether the waiter was there.
 local function leave_line(s, place)
   if not s.waited then return false end
+  if s.places then
+    local at = at_place(s, place)
+    if at then table.remove(s.places, at) end
+    return at ~= nil
+  end
   redis.call('zrem', s.ends, place, '*' .. place)
   return redis.call('zrem', s.line, place, '-' .. place) > 0
 end
@@ -34,6 +39,11 @@ end
 local function drop_dead(s, own)
   local met = false
   if not s.waited then return met end
+  for at = s.places and #s.places or 0, 1, -1 do
+    local place, ends = unpack(s.places[at])
+    if place ~= own and ends <= now_ms() then met = leave_line(s, place) end
+  end
+  if s.places then return met end
   for _, place in ipairs(redis.call('zrangebyscore', s.ends, '(0', string.format('%.0f', now_ms()))) do
     if place ~= own then met = leave_line(s, place) or met end
   end
@@ -41,18 +51,29 @@ local function drop_dead(s, own)
 end
 
 local function first_places(s, count)
+  if s.places then
+    local first = {}
+    for at = 1, math.min(count, #s.places) do first[at] = s.places[at][1] end
+    return first
+  end
   return redis.call('zrangebyscore', s.line, 0, '+inf', 'limit', 0, count)
 end
 
 local function left_of(s, place)
+  if s.places then return s.places[at_place(s, place)][2] - now_ms() end
   return tonumber(redis.call('zscore', s.ends, place) or 0) - now_ms()
 end
 
--- The place that a caller must let pass: a reader the last writer before it, a writer the first of all.
+-- The place that a caller must let pass: a reader the first writer before it, a writer the first of all.
 local function place_ahead(s, own)
   if not s.waited then return nil end
   local first = first_places(s, 1)[1]
   if not first or first == own or not is_reader(own) then return first ~= own and first or nil end
+  for _, one in ipairs(s.places or {}) do
+    if one[1] == own then return nil end
+    if not is_reader(one[1]) then return one[1] end
+  end
+  if s.places then return nil end
   local writer, negated = unpack(redis.call('zrevrangebyscore', s.line, '(0', '-inf', 'withscores', 'limit', 0, 1))
   if not writer then return nil end
   local number = tonumber(redis.call('zscore', s.line, own))
@@ -79,6 +100,12 @@ end
 -- Takes a place at the end, or renews the one that is there. Returns 1 if the caller has a place.
 local function stand(s, own, place_ms, wanted, total)
   if place_ms == 0 then return 0 end
+  if not s.waited and not s.other_ms and has_short_line(s) then s.places = {} end
+  if s.places then
+    s.places[at_place(s, own) or #s.places + 1] = {own, now_ms() + place_ms}
+    s.waited = true
+    return 1
+  end
   if not redis.call('zscore', s.line, own) then
     local last = tonumber(redis.call('zrevrange', s.line, 0, 0, 'withscores')[2] or 0)
     local number = string.format('%.0f', math.max(last + 1, (now_us())))
@@ -94,15 +121,18 @@ local function stand(s, own, place_ms, wanted, total)
   return 1
 end
 
--- Wakes one waiter: on its client's channel of this lock, by a message with as many zeros as the end of
+-- Wakes one waiter, once the lock is written: on its client's channel of this lock, by a message with as many zeros as the end of
 -- its owner's name counts; of its process only the waiters that count the same try.
 local function wake(s, place)
-  if not is_fair(s.kind) and left_of(s, place) > RESERVED_MS then
+  if s.places then
+    local one = s.places[at_place(s, place)]
+    one[2] = math.min(one[2], now_ms() + RESERVED_MS)
+  elseif not is_fair(s.kind) and left_of(s, place) > RESERVED_MS then
     redis.call('zadd', s.ends, now_ms() + RESERVED_MS, place)
   end
   local tens, ones = string.byte(place, -2, -1)
   local channel = string.gsub(s.line, '^lock_line', 'lock_wake') .. ':' .. string.match(place, '^%a:([^:]*)')
-  publish(channel, string.rep('0', (10 * tens + ones) % 32 + 1) .. '1')
+  s.messages[#s.messages + 1] = {channel, string.rep('0', (10 * tens + ones) % 32 + 1) .. '1'}
 end
 
 local function wake_readers(s)

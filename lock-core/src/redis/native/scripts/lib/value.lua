@@ -3,7 +3,10 @@
 -- A string, while at most one owner holds the lock:
 --   lt1KM<owner>                               held, and no waiter is known; the key's TTL is the lease
 --   lt1KM<owner> <reads> <writes> <deadline>   held until the deadline (epoch ms), with waiters or re-entries
---   lt1K-                                      held by no owner; waiters stand in line
+--   lt1K-                                      held by no owner; waiters are in line
+--   lt2KM<owner> <reads> <writes> <deadline> <last>|<place> <ends>|..   as the two above, and the line itself:
+--   lt2K-<last>|<place> <ends>|..              each place with the time (epoch ms) until which it lives, and
+--                                              before them a time when all of them are over
 -- K is the letter of the kind, M is r or w. A free lock without waiters has no key, so SET NX takes it;
 -- with waiters the key lives as long as their places, so SET NX is refused.
 --
@@ -12,7 +15,8 @@
 -- more than one: both are less than any time.
 --
 -- `s` is a lock as it was read: its names, `kind`, and `set`, or `owner` with `reads`, `writes` and
--- `deadline` (nil: as the key's TTL). `waited`: waiters may stand in line.
+-- `deadline` (nil: as the key's TTL). `waited`: waiters may be in line; `places`: the line, if the value has
+-- it (see lib/short_line).
 --
 -- Something else that holds the lock is never touched: a hash of Redisson's wire, or a text that another
 -- library has put there by SET NX PX. Then `other_ms` is what is left of it (-1: not known), and waiters
@@ -70,7 +74,7 @@ end
 local function read_lock(keys, at, kind, beside)
   local s = {
     lock = keys[at], line = keys[at + 1], ends = keys[at + 2],
-    kind = kind, reads = 0, writes = 0, ended = 0,
+    kind = kind, reads = 0, writes = 0, ended = 0, messages = {},
   }
   local value = redis.pcall('get', s.lock)
   if type(value) == 'table' then
@@ -81,9 +85,14 @@ local function read_lock(keys, at, kind, beside)
     s.waited = redis.call('exists', s.line) == 1
     return s
   end
+  local form, stored, mode, rest = string.match(value, '^(lt[12])(%a)([rw%-])(.*)$')
+  local line
+  if form == MARK_WITH_LINE then
+    rest, line = string.match(rest, '^([^|]-) ?%d+(|.*)$')
+    if not line then stored = nil end
+  end
   -- Waiters may have come while something else stood here, so the value need not tell of them.
-  s.waited = redis.call('exists', s.line) == 1
-  local stored, mode, rest = string.match(value, '^lt1(%a)([rw%-])(.*)$')
+  if line then read_short_line(s, line) else s.waited = redis.call('exists', s.line) == 1 end
   local other_ms = beside and not stored and redis.call('pttl', s.lock) or 0
   if other_ms > 0 then
     s.other_ms, s.text = other_ms, value
@@ -181,30 +190,42 @@ local function let_go(s, owner)
   end
 end
 
-local function value_of(s)
-  local value = MARK .. s.kind .. (s.writes > 0 and 'w' or 'r') .. s.owner
+-- `line`: the line in the value, '' if it is not there.
+local function value_of(s, line)
+  local mark = (line == '' and MARK or MARK_WITH_LINE) .. s.kind
+  if not s.owner then return mark .. '-' .. line end
+  local value = mark .. (s.writes > 0 and 'w' or 'r') .. s.owner
   if not s.waited and s.reads + s.writes == 1 then return value end
-  return value .. string.format(' %.0f %.0f %.0f', s.reads, s.writes, s.deadline)
+  return value .. string.format(' %.0f %.0f %.0f', s.reads, s.writes, s.deadline) .. (line == '' and '' or ' ' .. line)
 end
 
--- Writes the lock as it is now. The key lives as long as the last lease; and where waiters stand in
+-- Whether this lock's line may be in its value.
+local function has_short_line(s)
+  return MOST_IN_VALUE > 0 and not s.set and string.find('enrt', s.kind, 1, true)
+end
+
+-- Writes the lock as it is now. The key lives as long as the last lease; and where waiters are in
 -- line, as long as the last of their places, and for a moment after the last lease, in which the first
 -- of them can come; but in a pause there is no key.
 local function write_lock(s)
   if s.other_ms then return end
-  local last_place = s.waited and tonumber(redis.call('zrevrange', s.ends, 0, 0, 'withscores')[2])
-  s.waited = last_place and last_place > now_ms()
+  local last = s.waited and last_place(s)
+  s.waited = last and last > now_ms()
   local deadline = longest_deadline(s)
+  s.set = s.set and deadline
+  local is_paused = not deadline and s.waited and pause_left_ms(s.ends, '#native', true)
+  local line = ''
+  if s.waited and not is_paused and has_short_line(s) then line = short_line_text(s, last) end
+  if s.waited and s.places and line == '' then lengthen_line(s) end
   local lives_until = deadline
-  if s.waited then lives_until = math.max(deadline and deadline + RESERVED_MS or 0, last_place) end
+  if s.waited then lives_until = math.max(deadline and deadline + RESERVED_MS or 0, last) end
   if deadline and s.set then
     redis.call('pexpire', s.lock, lives_until - now_ms())
-  elseif deadline then
-    redis.call('set', s.lock, value_of(s), 'px', string.format('%.0f', lives_until - now_ms()))
-  elseif s.waited and not pause_left_ms(s.ends, '#native', true) then
-    redis.call('set', s.lock, MARK .. s.kind .. '-', 'px', string.format('%.0f', lives_until - now_ms()))
+  elseif deadline or s.waited and not is_paused then
+    redis.call('set', s.lock, value_of(s, line), 'px', string.format('%.0f', lives_until - now_ms()))
   else
     redis.call('del', s.lock)
   end
+  -- At Redis' memory limit the lock may not have been written: then no waiter is woken.
+  for _, message in ipairs(s.messages) do publish(unpack(message)) end
 end
-

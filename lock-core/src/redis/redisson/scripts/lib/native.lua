@@ -9,7 +9,7 @@ local function is_held_natively(lock, kinds)
     local first = redis.pcall('zrange', lock, 0, 0)
     kind = not first.err and string.match(first[1] or '', '^#kind:(%a)$')
   elseif value then
-    kind = string.match(value, '^lt1(%a)[rw%-]')
+    kind = string.match(value, '^lt[12](%a)[rw%-]')
   end
   return kind and string.find(kinds, kind, 1, true) ~= nil
 end
