@@ -35,7 +35,7 @@ const SHORT: usize = 27_000;
 /// Each with its bounds; mutants are sought in those of their kind, smallest first.
 #[must_use]
 pub fn all() -> Vec<Setup> {
-    [read_write(), sole(), fair(), semaphore(), native(), full(), evicting()].concat()
+    [read_write(), sole(), fair(), semaphore(), native(), long_lines(), full(), evicting()].concat()
 }
 
 /// The one of this name.
@@ -204,6 +204,33 @@ fn native() -> Vec<Setup> {
         Setup { permits: 5, wanted: 2, ..of("native semaphore: two at once", semaphore, 3, 5) },
         Setup { late: 1, ..of("native semaphore: late", semaphore, 3, 4) },
         Setup { force: true, ..of("native semaphore: taken away", semaphore, 3, 5) },
+    ]
+}
+
+/// On the native wire, a line that is never in the lock's value; and one that moves between the two places,
+/// because a second waiter is one too many for the value.
+fn long_lines() -> Vec<Setup> {
+    let of = native_of;
+    let (sole, shared) = (Kind::Reentrant, Kind::ReadWrite);
+    let long = |setup| Setup { most_in_value: Some(0), ..setup };
+    let growing = |setup| Setup { most_in_value: Some(64), ..setup };
+    vec![
+        long(of("native long line: two", sole, 2, 5)),
+        long(of("native long line: three", sole, 3, 5)),
+        long(Setup {
+            leases: &[2_500],
+            ..of("native long line: a waiter that is dead", sole, 3, 5)
+        }),
+        long(Setup { fills: true, ..of("native long line: memory limit", sole, 2, 4) }),
+        long(of("native long line: readers and writers", shared, 3, 4)),
+        growing(of("native growing line: three", sole, 3, 6)),
+        growing(Setup { late: 1, ..of("native growing line: late", sole, 3, 3) }),
+        growing(Setup { force: true, ..of("native growing line: taken away", sole, 3, 4) }),
+        growing(Setup { fills: true, ..of("native growing line: memory limit", sole, 3, 4) }),
+        growing(Setup {
+            converts: true,
+            ..of("native growing line: readers and writers", shared, 3, 4)
+        }),
     ]
 }
 

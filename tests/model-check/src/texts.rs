@@ -44,6 +44,18 @@ impl Texts {
         texts
     }
 
+    /// The same, if the value of a lock had a line of at most so many characters.
+    ///
+    /// # Panics
+    ///
+    /// When no script says how many there are.
+    #[must_use]
+    pub(crate) fn with_most_in_value(&self, most: usize) -> Self {
+        let (limit, changed) = ("'lt2', 50, 4096", format!("'lt2', 50, {most}"));
+        assert!(self.each().any(|(_, text)| text.contains(limit)), "no script has {limit}");
+        Self::new(self.each().map(|(name, text)| (name, text.replace(limit, &changed))).collect())
+    }
+
     fn new(scripts: Vec<(&'static str, String)>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self { id: NEXT.fetch_add(1, Ordering::Relaxed), scripts: scripts.into() }

@@ -45,6 +45,7 @@ pub struct Verdict {
 #[must_use]
 pub fn check(setup: Setup, texts: Texts, transitions: usize) -> Verdict {
     let name = setup.name;
+    let texts = setup.most_in_value.map_or(texts.clone(), |most| texts.with_most_in_value(most));
     let locks = Locks::new(setup, texts);
     let end = |world: &<Locks as Model>::State| shown(&world.redis, &world.clients);
     run(name, &locks, transitions, end, || locks.search.tell())

@@ -20,12 +20,15 @@ macro_rules! script {
     };
 }
 
-/// The functions that every script on a lock uses.
+/// The functions that every script on a lock uses. A fast path runs before they are defined: Redis
+/// defines them anew for each call.
 macro_rules! lock {
-    () => {
+    ($($fast_path:literal)?) => {
         concat!(
+            native!("mark"),
+            $("do\n", include_str!(concat!("scripts/fast_path/", $fast_path, ".lua")), "end\n\n",)?
             common!("parse_int" "clock" "pause"),
-            native!("publish" "mark" "short_line" "value" "line"),
+            native!("publish" "short_line" "value" "line"),
         )
     };
 }
@@ -58,9 +61,9 @@ macro_rules! scripts {
 }
 
 scripts! {
-    ACQUIRE = "acquire": concat!(lock!(), native!("token"), script!("acquire"));
+    ACQUIRE = "acquire": concat!(lock!("acquire"), native!("token"), script!("acquire"));
     RELEASE_FREE = "release_free": script!("release_free");
-    RELEASE = "release": concat!(lock!(), script!("release"));
+    RELEASE = "release": concat!(lock!("release"), script!("release"));
     LEAVE = "leave": concat!(lock!(), script!("leave"));
     RENEW = "renew": concat!(common!("parse_int" "clock" "renewed"), native!("mark"), script!("renew"));
     CONVERT = "convert": concat!(lock!(), native!("token"), script!("convert"));

@@ -44,6 +44,9 @@ pub struct Setup {
     pub fills: bool,
     /// Whether Redis evicts a key.
     pub evicts: bool,
+    /// How many characters of a line the value of a lock has at most, if it is not as many as in the real
+    /// scripts.
+    pub(crate) most_in_value: Option<usize>,
     /// Permits of a semaphore.
     pub permits: u32,
     /// How many of them each owner wants at once.
@@ -94,6 +97,7 @@ impl Setup {
             force: false,
             fills: false,
             evicts: false,
+            most_in_value: None,
             permits: 2,
             wanted: 1,
             ticks: &[1_000],

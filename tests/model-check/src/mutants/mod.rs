@@ -7,6 +7,7 @@ mod operators;
 mod read_write;
 mod semaphore;
 mod several;
+mod short_line;
 mod sole;
 mod tokens;
 
@@ -76,6 +77,7 @@ pub fn all() -> Vec<Mutant> {
         semaphore::MUTANTS,
         several::MUTANTS,
         native::MUTANTS,
+        short_line::MUTANTS,
         operators::MUTANTS,
     ]
     .concat()

@@ -63,6 +63,12 @@ fn a_lock_with_one_holder_on_the_native_wire_keeps_every_rule() {
 }
 
 #[test]
+fn a_line_on_the_native_wire_keeps_every_rule_where_it_is_not_in_the_value() {
+    all_is_well("native long line");
+    all_is_well("native growing line");
+}
+
+#[test]
 fn a_read_write_lock_on_the_native_wire_keeps_every_rule() {
     all_is_well("native read/write");
 }

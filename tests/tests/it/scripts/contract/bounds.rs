@@ -3,7 +3,7 @@
 use crate::scripts::native::call::{
     self as native_call, LINE as NATIVE_LINE, PLACES, acquire, permits, read, release, write,
 };
-use crate::scripts::native::standing::waiting;
+use crate::scripts::native::standing::{WAITED_MS, waiting};
 use crate::scripts::support::call::{
     LEASE, acquire_read, acquire_write, release_read, release_write,
 };
@@ -85,8 +85,14 @@ async fn on_the_native_wire_a_lease_and_a_place_last_a_year_at_most() {
         assert!(within(store.cli.pttl(LOCK).await, YEAR));
         let waiter = if of == "rr" { write("b:2") } else { holder.with("owner", "b:2") };
         store.refused(&waiter.with("place", YEAR), "BUSY", YEAR).await;
-        for key in [NATIVE_LINE, PLACES] {
-            assert!(within(store.cli.pttl(key).await, YEAR));
+        // The line is in the lock's value, a semaphore's beside it.
+        let lived = if of == "sw" {
+            [(NATIVE_LINE, YEAR), (PLACES, YEAR)]
+        } else {
+            [(LOCK, YEAR + WAITED_MS); 2]
+        };
+        for (key, ttl) in lived {
+            assert!(within(store.cli.pttl(key).await, ttl), "{key}");
         }
         assert_eq!(store.ask(&release(of, "a:1")).await, ["DONE", "FREED"]);
         let leave = native_call::leave(&of[..1], &[("b:2", "write")]);
@@ -124,7 +130,8 @@ async fn on_the_native_wire_a_switch_is_on_for_1_alone() {
         for (queued, remains) in [(off, true), ("1", false)] {
             let leave = release("rw", "b:2").with("queued", queued);
             store.replies(&leave, "DONE GONE").await;
-            assert_eq!(store.cli.exists(NATIVE_LINE).await, remains, "{off}");
+            let value = store.cli.string(LOCK).await.expect("a lock that is held");
+            assert_eq!(value.contains("|w:b:2 "), remains, "{off}");
         }
         // `yields`
         let store = waiting(&[read("a:1")], &[write("b:2")]).await;

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use crate::scripts::native::call::{self as native_call, LINE as NATIVE_LINE, PLACES};
-use crate::scripts::native::standing::stopped;
+use crate::scripts::native::standing::{in_words, stopped};
 use crate::scripts::plain::call as plain_call;
 use crate::scripts::read_write::many_readers::cost;
 use crate::scripts::support::call::{
     Call, HOUR, LEASE, acquire_read, acquire_write, reads, release_read, release_write,
 };
 use crate::scripts::support::keys::{Key, LINE, LOCK, TOKEN, within};
-use crate::scripts::support::store::Store;
+use crate::scripts::support::store::{STOPPED_MS, Store};
 
 type Step = fn(&str, u32) -> Call;
 
@@ -70,6 +70,9 @@ async fn left_by(store: &Store, reply: &[String]) -> Vec<Key> {
     let mut keys: Vec<_> = store.keys().await.into_iter().map(Key::timeless).collect();
     for key in &mut keys {
         key.ttl = minutes(key.ttl);
+    }
+    for key in keys.iter_mut().filter(|key| key.name == LOCK) {
+        key.content = in_words(&key.content, STOPPED_MS);
     }
     for key in keys.iter_mut().filter(|key| key.name == TOKEN) {
         let reported = reply.get(1).map(|token| format!("string {token}"));
@@ -330,4 +333,103 @@ async fn what_release_free_frees_it_frees_as_release_does() {
         }
     }
     assert_eq!(freed, 1);
+}
+
+/// Every state of a lock with its line in the value, and of others that the fast paths meet.
+fn contended() -> Vec<Vec<Vec<String>>> {
+    const ENDS: i64 = STOPPED_MS + 300_000;
+    const DEADLINE: i64 = STOPPED_MS + 600_000;
+    const RESERVED: i64 = STOPPED_MS + 50;
+    const OVER: i64 = STOPPED_MS - 1;
+    let words = |command: &[&str]| command.iter().map(|word| (*word).to_owned()).collect();
+    let value = |value: String| vec![words(&["SET", LOCK, &value, "PX", "600050"])];
+    let mut states = vec![vec![]];
+    for kind in ["e", "r"] {
+        for own in ["w:a:1", "r:a:1"] {
+            let lines = [
+                format!("{ENDS}|w:c:3 {ENDS}"),
+                format!("{ENDS}|{own} {ENDS}"),
+                format!("{ENDS}|w:c:3 {ENDS}|{own} {ENDS}"),
+                format!("{ENDS}|{own} {RESERVED}|w:c:3 {ENDS}"),
+                format!("{ENDS}|r:c:3 {ENDS}|{own} {ENDS}|w:d:4 {ENDS}"),
+                format!("{ENDS}|r:c:3 {RESERVED}|{own} {RESERVED}|r:d:4 {RESERVED}|w:e:5 {ENDS}"),
+                format!("{ENDS}|{own} {RESERVED}|r:d:4 {ENDS}"),
+                format!("{ENDS}|w:c:3 {RESERVED}|{own} {ENDS}"),
+                format!("{ENDS}|w:c:3 {OVER}|{own} {ENDS}"),
+                format!("{ENDS}|{own} {OVER}|w:c:3 {ENDS}"),
+            ];
+            for line in lines {
+                states.push(value(format!("lt2{kind}-{line}")));
+                for holder in
+                    ["wb:2 0 1", "wb:2 0 2", "rb:2 1 0", "wa:1 0 1", "ra:1 1 0", "wa:1 0 2"]
+                {
+                    states.push(value(format!("lt2{kind}{holder} {DEADLINE} {line}")));
+                }
+                states.push(value(format!("lt2{kind}wb:2 0 1 {OVER} {line}")));
+                states.push(value(format!("lt2{kind}wa:1 0 1 {OVER} {line}")));
+                // The clients of Redisson's wire request pauses.
+                let mut paused = value(format!("lt2{kind}-{line}"));
+                let ended = (-STOPPED_MS).to_string();
+                paused.push(words(&["ZADD", PLACES, &ended, "#native"]));
+                states.push(paused);
+            }
+        }
+        for holder in ["wb:2", "rb:2", "wa:1", "ra:1", "w", ""] {
+            states.push(value(format!("lt1{kind}{holder}")));
+            let mut waited = value(format!("lt1{kind}{holder}"));
+            waited.push(words(&["ZADD", NATIVE_LINE, "1", "w:c:3", "-1", "-w:c:3"]));
+            waited.push(words(&["ZADD", PLACES, &ENDS.to_string(), "w:c:3"]));
+            states.push(waited);
+        }
+        for broken in ["", "-", "-|", "wb:2|", "wb:2 0 1|w:c:3 1", "-1|w:c:3 1", "-|w:c:3 1"] {
+            states.push(value(format!("lt2{kind}{broken}")));
+        }
+    }
+    let deadline = DEADLINE.to_string();
+    for (owners, counts, more) in [
+        (&["b:2"][..], &[][..], &[][..]),
+        (&["a:1"], &[], &[]),
+        (&["a:1", "b:2"], &[], &[]),
+        (&["a:1", "b:2"], &["#a:1"], &[]),
+        (&["a:1", "b:2", "c:3"], &["#b:2"], &[]),
+        (&["a:1", "b:2"], &[], &["w:c:3"]),
+    ] {
+        let mut state: Vec<Vec<String>> = vec![words(&["ZADD", LOCK, "0", "#kind:r"])];
+        state.extend(owners.iter().map(|owner| words(&["ZADD", LOCK, &deadline, owner])));
+        state.extend(counts.iter().map(|count| words(&["ZADD", LOCK, "2", count])));
+        state.push(words(&["PEXPIRE", LOCK, "600000"]));
+        for place in more {
+            state.push(words(&["ZADD", NATIVE_LINE, "1", place, "-1", &format!("-{place}")]));
+            state.push(words(&["ZADD", PLACES, &ENDS.to_string(), place]));
+        }
+        let mut over = state.clone();
+        over.push(words(&["ZADD", LOCK, &OVER.to_string(), "b:2"]));
+        states.extend([state, over]);
+    }
+    states
+}
+
+#[tokio::test]
+async fn the_turn_of_a_contended_lock_is_that_of_the_whole_script() {
+    let mut store = stopped().await;
+    let mut quick = [0; 3];
+    for state in contended() {
+        let before: Vec<Vec<&str>> =
+            state.iter().map(|command| command.iter().map(String::as_str).collect()).collect();
+        let tries =
+            [native_call::acquire("a:1"), native_call::write("a:1"), native_call::read("a:1")];
+        for call in tries {
+            for place_ms in [0, 300_000] {
+                let call = call.with("place", place_ms);
+                let reply = is_the_same(&mut store, &before, &call).await;
+                quick[usize::from(reply[0] == "GRANTED")] += 1;
+            }
+        }
+        for of in ["ew", "rw", "rr"] {
+            let call = native_call::release(of, "a:1");
+            let reply = is_the_same(&mut store, &before, &call).await;
+            quick[2] += usize::from(reply[1] == "FREED" || reply[1] == "HELD");
+        }
+    }
+    assert!(quick.iter().all(|count| *count > 20), "{quick:?}");
 }

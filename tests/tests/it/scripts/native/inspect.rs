@@ -49,7 +49,7 @@ async fn a_held_lock_with_its_waiters() {
 #[tokio::test]
 async fn a_reserved_lock_is_free() {
     let store = waiting(&[acquire("a:1")], &[acquire("b:2"), acquire("c:3")]).await;
-    store.set(&["SET", LOCK, "lt1e-", "PX", &PLACE_MS.to_string()]).await;
+    store.put_free("e").await;
     shows(&store, &format!("STATE reentrant  -2  {TOKEN} 1 [] [[b:2 write] [c:3 write]]")).await;
     let store = stopped().await;
     shows(&store, "STATE   -2   1 [] []").await;

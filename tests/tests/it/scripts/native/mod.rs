@@ -14,6 +14,7 @@ pub(crate) mod release_free;
 pub(crate) mod release_requested;
 pub(crate) mod renew;
 pub(crate) mod request_release;
+mod short_line;
 pub(crate) mod standing;
 pub(crate) mod transfer;
 

@@ -93,8 +93,9 @@ impl Store {
                     continue;
                 }
                 let content = self.in_words(&key, now).await;
-                found.push(Key { content, ..key });
+                found.extend(line_beside(Key { content, ..key }));
             }
+            found.sort_by(|one, other| one.name.cmp(&other.name));
             if let Some(difference) = difference(&expected, &found) {
                 panic!("{caller}: {difference}");
             }
@@ -103,12 +104,7 @@ impl Store {
 
     async fn in_words(&self, key: &Key, now: i64) -> String {
         if !key.content.starts_with("zset ") {
-            return key
-                .content
-                .split(' ')
-                .map(|word| without_time(word, now))
-                .collect::<Vec<_>>()
-                .join(" ");
+            return in_words(&key.content, now);
         }
         let members = self.cli.sorted_set(&key.name).await;
         if key.name.starts_with("lock_line:") {
@@ -119,11 +115,25 @@ impl Store {
     }
 
     /// Puts a lock there that is held, with waiters or re-entries, until a lease ends: `value` goes before
-    /// that time.
+    /// that time. A line in the value stays.
     pub(crate) async fn put(&self, value: &str, lease: i64) {
-        let value = format!("{value} {}", STOPPED_MS + lease);
+        let value = self.with_line(&format!("{value} {}", STOPPED_MS + lease), " ").await;
         let ttl = lease.max(0) + WAITED_MS;
         self.set(&["SET", LOCK, &value, "PX", &ttl.to_string()]).await;
+    }
+
+    /// Puts a lock of this kind there that is free and has waiters.
+    pub(crate) async fn put_free(&self, kind: &str) {
+        let value = self.with_line(&format!("lt1{kind}-"), "").await;
+        self.set(&["SET", LOCK, &value, "PX", &PLACE_MS.to_string()]).await;
+    }
+
+    /// The value with the line that the lock has in its value now, if it has one there.
+    async fn with_line(&self, value: &str, before_line: &str) -> String {
+        let now = self.cli.string(LOCK).await.unwrap_or_default();
+        let Some((_, places)) = now.split_once('|') else { return value.to_owned() };
+        let last = STOPPED_MS + PLACE_MS;
+        format!("{}{before_line}{last}|{places}", value.replacen("lt1", "lt2", 1))
     }
 
     /// Puts a lock of this kind there that several hold for a lease.
@@ -142,15 +152,51 @@ impl Store {
     }
 }
 
+/// A lock whose line is in its value, as if the line were beside it: so a test says which waiters there
+/// are, and `short_line` where.
+fn line_beside(lock: Key) -> Vec<Key> {
+    let Some((before, places)) =
+        lock.content.strip_prefix("string lt2").and_then(|value| value.split_once('|'))
+    else {
+        return vec![lock];
+    };
+    let held = before.rsplit_once(' ').map_or_else(
+        || format!("{}-", before.split_once('-').expect("a lock that is free").0),
+        |(held, _)| held.to_owned(),
+    );
+    let places: Vec<_> = places.split('|').filter_map(|place| place.split_once(' ')).collect();
+    let mut ends: Vec<_> = places.iter().map(|(place, left)| format!("{place}@{left}")).collect();
+    // As in a sorted set: the reserved ones end first.
+    ends.sort_by_key(|end| (!end.ends_with("ms"), end.clone()));
+    let names: Vec<_> = places.iter().map(|(place, _)| *place).collect();
+    vec![
+        Key { content: format!("string lt1{held}"), ..lock },
+        line(&names.join(" ")),
+        Key { name: PLACES.to_owned(), content: format!("zset {}", ends.join(" ")), ttl: PLACE_MS },
+    ]
+}
+
 /// The time left, in words.
 fn left(ms: i64) -> String {
     if ms > MINUTE { format!("{}m", (ms + MINUTE - 1) / MINUTE) } else { format!("{ms}ms") }
 }
 
-/// Replaces a time by the time left; any other word stays as it is.
+/// Replaces each time of a text by the time left.
+pub(crate) fn in_words(text: &str, now: i64) -> String {
+    text.split(' ').map(|word| without_time(word, now)).collect::<Vec<_>>().join(" ")
+}
+
+/// Replaces each time of a word by the time left.
 fn without_time(word: &str, now: i64) -> String {
-    let is_time = word.len() == 13 && word.bytes().all(|byte| byte.is_ascii_digit());
-    if is_time { left(word.parse::<i64>().unwrap() - now) } else { word.to_owned() }
+    let is_time = |part: &str| part.len() == 13 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = word.split_inclusive(['-', '|']).map(|part| {
+        let end = part.trim_end_matches(['-', '|']);
+        if !is_time(end) {
+            return part.to_owned();
+        }
+        left(end.parse::<i64>().unwrap() - now) + &part[end.len()..]
+    });
+    parts.collect()
 }
 
 /// A member with its time, or with another number. The time of a pause is negated.

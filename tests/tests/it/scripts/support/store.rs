@@ -63,9 +63,14 @@ impl Store {
     }
 
     pub(crate) async fn try_ask(&self, call: &Call) -> RedisResult<Vec<String>> {
+        self.try_ask_text(call, call.text()).await
+    }
+
+    /// The same with another text of the script.
+    pub(crate) async fn try_ask_text(&self, call: &Call, text: &str) -> RedisResult<Vec<String>> {
         let text = match self.clock.load(Ordering::Relaxed) {
-            0 => call.text().to_owned(),
-            stopped => format!("{}{}", stopped_clock(stopped), call.text()),
+            0 => text.to_owned(),
+            stopped => format!("{}{text}", stopped_clock(stopped)),
         };
         self.ask_as(&self.cli, ["EVAL", &text], call).await
     }
