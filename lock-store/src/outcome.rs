@@ -25,7 +25,7 @@ pub enum Acquired {
     /// Others hold the lock, or are ahead in line.
     Busy {
         /// After how long another try may succeed without a wake-up: the remaining time of the
-        /// longest holder, or of the place of a waiter ahead. `None`: not known.
+        /// longest holder, or of the places of waiters ahead. `None`: not known.
         remaining: Option<Duration>,
         /// Whether the requested place in line is taken.
         in_line: bool,
@@ -62,6 +62,9 @@ pub enum AcquiredAll {
 pub enum Released {
     /// Released, and the lock is free.
     Freed,
+    /// As [`Freed`](Self::Freed), and the lock is reserved for waiters in the store's line. The client lets
+    /// them try first. A hint: a store may answer `Freed` instead.
+    Reserved,
     /// Released, and the owner or other readers still hold the lock.
     StillHeld,
     /// The owner had no such hold: it has ended, was taken away, or was released before.

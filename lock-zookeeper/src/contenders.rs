@@ -104,13 +104,12 @@ impl ContenderState {
 }
 
 impl Contender {
-    /// With a new channel for wake-ups, unless it follows a contender of an earlier session.
     fn new(
         holder: Holder,
         mode: Mode,
         path: String,
         session: u64,
-        turn: Option<watch::Sender<NotifyState>>,
+        turn: watch::Sender<NotifyState>,
     ) -> Self {
         let role = Role::of(holder.kind, mode);
         let (folder, queue) = if holder.kind == Kind::Semaphore {
@@ -129,12 +128,6 @@ impl Contender {
             requests: None,
             taken: None,
         };
-        let subscribed = NotifyState {
-            subscribed: true,
-            grown_at: Some(Instant::now()),
-            ..NotifyState::default()
-        };
-        let turn = turn.unwrap_or_else(|| watch::Sender::new(subscribed));
         Self { holder, path, session, state: AsyncMutex::new(state), turn }
     }
 
@@ -148,8 +141,9 @@ impl Contender {
 }
 
 /// All contenders of a client.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Contenders {
+    since: Instant,
     all: Mutex<HashMap<(LockKey, OwnerId), Arc<Contender>>>,
     /// Those that nothing uses any more, but that may still be in the store.
     abandoned: Mutex<Vec<Arc<Contender>>>,
@@ -157,6 +151,11 @@ pub(crate) struct Contenders {
 }
 
 impl Contenders {
+    pub(crate) fn new() -> Arc<Self> {
+        let (all, abandoned) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { since: Instant::now(), all, abandoned, abandoned_some: Notify::new() })
+    }
+
     /// The contender of this owner in this session, which a first try makes.
     pub(crate) fn of_try(
         &self,
@@ -168,12 +167,18 @@ impl Contenders {
         let mut all = self.all.lock();
         let make = |turn| Contender::new(holder.clone(), mode, path.to_owned(), session, turn);
         let place = all.entry((holder.key.clone(), holder.owner.clone()));
-        let contender = place.or_insert_with(|| Arc::new(make(None)));
+        let contender = place.or_insert_with(|| {
+            // No wake-up comes before the first try, which sets the watch, and every later one is received.
+            // So a waiter sleeps after its first refusal: a second try would be two requests more.
+            let (subscribed, grown_at) = (true, Some(self.since));
+            let none = NotifyState { subscribed, grown_at, ..NotifyState::default() };
+            Arc::new(make(watch::Sender::new(none)))
+        });
         if contender.session != session {
             // The waiter listens to this sender. With a new one it would miss every wake-up of the
             // new session, and poll.
             let turn = contender.turn.clone();
-            *contender = Arc::new(make(Some(turn)));
+            *contender = Arc::new(make(turn));
         }
         Arc::clone(contender)
     }
@@ -217,6 +222,29 @@ impl Contenders {
         match self.get(holder) {
             Some(contender) => WakeupReceiver::of(contender.turn.subscribe()),
             None => WakeupReceiver::never(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_store::{ClientId, Owners};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_waiter_that_nothing_has_woken_since_its_first_try_need_not_try_again() {
+        let contenders = Contenders::new();
+        let owner = Owners::new(ClientId::random()).next();
+        let key = LockKey::try_from("k").expect("a key");
+        let holder = Holder::new(Kind::Reentrant, key, owner);
+        for session in 1..=2 {
+            tokio::time::advance(std::time::Duration::from_millis(1)).await;
+            let sent = Instant::now();
+            let contender = contenders.of_try(&holder, Mode::Write, "/lock/k", session);
+            assert!(contenders.turns_of(&holder).silent_since(sent), "session {session}");
+            contender.wake();
+            assert!(!contenders.turns_of(&holder).silent_since(sent), "session {session}");
         }
     }
 }

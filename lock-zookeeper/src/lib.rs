@@ -111,7 +111,7 @@ fn start(
     let (root, address) = (connector.root.clone(), connector.address());
     let session_timeout = connector.session_timeout();
     let sessions = Arc::new(Sessions::new(connector, first));
-    let contenders = Arc::<Contenders>::default();
+    let contenders = Contenders::new();
     let closed = CancellationToken::new();
     tasks.spawn_task_of(&sessions, Sessions::supervise);
     let cleanup = (Arc::clone(&contenders), Arc::clone(&sessions), closed.clone());

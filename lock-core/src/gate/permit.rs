@@ -98,7 +98,10 @@ impl<T: Tenant> Permit<T> {
 
     /// The waiters behind this one do not contend in the store before `until`.
     pub(crate) fn defer_others(&self, until: Instant) {
-        self.gate.change(&self.key, |state| state.wait_queue().defer_until = Some(until));
+        self.gate.change(&self.key, |state| {
+            let defer_until = &mut state.wait_queue().defer_until;
+            *defer_until = (*defer_until).max(Some(until));
+        });
     }
 
     /// The store has refused this contender for a semaphore: until it is granted, no permit is free.

@@ -37,6 +37,11 @@ const BESIDE_OTHERS: u32 = 4;
 /// of their duration as the pause.
 const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 
+/// For how long after its release a lock is left to the waiters that it is reserved for. They try again as
+/// soon as the message reaches them. A try of this process in the same moment would be refused, and Redis
+/// would execute it before theirs.
+const LEFT_TO_RESERVED: Duration = TIMER_RESOLUTION;
+
 /// How often a lease may still be handed off, and until when.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HandoffBudget {
@@ -182,6 +187,18 @@ impl LeaseInner {
             && let Some(permit) = &self.permit
         {
             permit.defer_others(Instant::now() + pause);
+        }
+    }
+
+    /// The released lock is reserved for waiters elsewhere: those of this process let them try first.
+    pub(super) fn defer_to_reserved(&self) {
+        // While turns are shorter than the pause, a process that pauses would miss turns: the others would
+        // find no waiter, and acquire the lock again and again.
+        let turn = LeaseInstant::now().since(self.granted_at);
+        if turn >= LEFT_TO_RESERVED
+            && let Some(permit) = &self.permit
+        {
+            permit.defer_others(Instant::now() + LEFT_TO_RESERVED);
         }
     }
 }

@@ -223,6 +223,10 @@ impl ReconcileStep {
         if in_line {
             state.in_line = None;
         }
+        if answer == Released::Reserved {
+            // Before the permit is given back, which lets the next caller of this process try.
+            state.defer_to_reserved();
+        }
         let gone = answer == Released::Gone && certain;
         if gone && let Stage::Releasing { gone } = &mut state.stage {
             // Under the lock under which the lease is settled: a caller that waits for the release

@@ -186,7 +186,7 @@ impl StoreProbe {
                 let mut command = ReleaseCommand::new(holder, mode, holds);
                 command.in_line = in_line;
                 match store.release(command).await? {
-                    Released::Freed => Answer::Freed,
+                    Released::Freed | Released::Reserved => Answer::Freed,
                     Released::StillHeld => Answer::StillHeld,
                     Released::Gone => Answer::Gone,
                 }

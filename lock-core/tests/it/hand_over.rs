@@ -302,6 +302,42 @@ async fn a_process_yields_after_its_turns() {
     }
 }
 
+/// A try at once would be refused, and the store would execute it before that of the waiter.
+#[tokio::test(start_paused = true)]
+async fn a_process_lets_the_waiter_try_first_that_a_release_reserves_the_lock_for() {
+    let store = MemoryStore::new();
+    let (client, other) = (client(&store), client(&store));
+    let in_line = async || other.inspect("k").await.unwrap().waiters.len();
+    for (held_for, tries_at_once) in [(1_000, false), (999, true)] {
+        let first = client.write("k").acquire().await.unwrap();
+        let begun = Instant::now();
+        let elsewhere = tokio::spawn(other.write("k").wait(LONG).acquire());
+        let next = tokio::spawn(client.write("k").wait(LONG).max_local_handoffs(0).acquire());
+        while in_line().await == 0 {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::advance(Duration::from_micros(held_for) - begun.elapsed()).await;
+        first.release().await.unwrap();
+        let guard = elsewhere.await.unwrap().unwrap();
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(begun.elapsed(), Duration::from_micros(held_for));
+        assert_eq!(in_line().await, usize::from(tries_at_once), "{held_for}");
+        sleep(Duration::from_millis(2)).await;
+        assert_eq!(in_line().await, 1);
+        guard.release().await.unwrap();
+        next.await.unwrap().unwrap().release().await.unwrap();
+    }
+    // Without a waiter elsewhere nothing is delayed.
+    let first = client.write("k").acquire().await.unwrap();
+    let next = waits(client.write("k").max_local_handoffs(0)).await;
+    let released_at = Instant::now();
+    first.release().await.unwrap();
+    let _next = next.await.unwrap().unwrap();
+    assert_eq!(released_at.elapsed(), Duration::ZERO);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_release_does_not_wait_for_the_next_caller() {
     let client = client(&MemoryStore::new());

@@ -163,7 +163,8 @@ impl Waiters {
         if left || opened {
             self.pass_on(holders, context);
         }
-        released
+        let reserved = released == Released::Freed && self.live(context.now).next().is_some();
+        if reserved { Released::Reserved } else { released }
     }
 
     /// Removes all holders, as an operator does.

@@ -114,6 +114,7 @@ impl Reply {
     fn released_at(&self, at: usize) -> Result<Released, Unavailable> {
         Ok(match self.text(at) {
             Some("FREED") => Released::Freed,
+            Some("RESERVED") => Released::Reserved,
             Some("HELD") => Released::StillHeld,
             Some("GONE") => Released::Gone,
             Some(wrong) => {

@@ -28,6 +28,7 @@ pub(super) fn alone(reply: Reply) -> Reply {
         [done, nonce, status] if done.text() == Some("DONE") => {
             let status = match status.text() {
                 Some("HELD") => Reply::Bulk(b"RELEASED".into()),
+                Some("RESERVED") => Reply::Bulk(b"FREED".into()),
                 _ => status.clone(),
             };
             Reply::Array(vec![status, nonce.clone()])

@@ -38,7 +38,7 @@ local function give_back(except)
     if at ~= except then
       local done, failed = attempt(release_each, keys_of(at, 3), {nonce, value, args[3] == 's' and 0 or args[6] - 1, '0'})
       wrong = wrong or failed
-      if done and not string.find('FREED HELD GONE', done[3], 1, true) then wrong = wrong or redis.error_reply(done[3]) end
+      if done and not string.find('FREED RESERVED HELD GONE', done[3], 1, true) then wrong = wrong or redis.error_reply(done[3]) end
     end
   end
   return wrong

@@ -12,6 +12,7 @@
 --
 -- Returns {DONE, nonce, for each lock one of
 --          FREED     the owner was its last holder (of a permit: it held it)
+--          RESERVED  the same, and it is reserved for waiters; of a fair kind and of a permit it says FREED
 --          HELD      the lock is still held, by the owner or others
 --          GONE      the holds had ended before
 --          or what was wrong}
@@ -39,7 +40,7 @@ local function release(at, value, holds, queued)
   end
   if opens or s.ended > 0 then wake_next(s) end
   if changed or s.ended > 0 then write_lock(s) end
-  return status
+  return status == 'FREED' and s.waited and kind ~= 's' and not is_fair(kind) and 'RESERVED' or status
 end
 
 local answers = {'DONE', ARGV[1]}

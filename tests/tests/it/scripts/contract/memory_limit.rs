@@ -240,14 +240,14 @@ async fn what_is_held_on_the_native_wire_can_be_kept_and_given_back() {
             "e",
             "write",
             waited("lt1ewa:1 0 1 30m"),
-            "FREED",
+            "RESERVED",
         ),
         (
             waiting(&[native_read("a:1")], &[native_write("b:2")]).await,
             "r",
             "read",
             waited("lt1rra:1 1 0 30m"),
-            "FREED",
+            "RESERVED",
         ),
         (
             waiting(&[native_read("a:1"), native_read("c:3")], &[]).await,
@@ -303,7 +303,7 @@ async fn a_native_writer_becomes_a_reader() {
 async fn a_native_lock_is_reserved_for_its_next_waiter() {
     let waiters = ["b:2", "c:3", "d:4"].map(acquire);
     for (release, status) in [
-        (native_call::release("ew", "a:1"), "DONE FREED"),
+        (native_call::release("ew", "a:1"), "DONE RESERVED"),
         (native_call::force_release(), "FREED "),
         (native_call::leave("e", &[("a:1", "write")]), "LEFT"),
     ] {

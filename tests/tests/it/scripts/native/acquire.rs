@@ -92,8 +92,9 @@ async fn what_is_left_is_that_of_what_is_in_the_way() {
     store.replies(&acquire("b:2"), "BUSY 600000 1").await;
     // A reservation; and when it is over, that of the next.
     assert_eq!(store.ask(&acquire("c:3")).await[0], "BUSY");
-    store.replies(&release("ew", "a:1"), "DONE FREED").await;
-    store.replies(&acquire("d:4"), "BUSY 50 1").await;
+    store.replies(&release("ew", "a:1"), "DONE RESERVED").await;
+    store.replies(&acquire("c:3"), "BUSY 50 1").await;
+    store.replies(&acquire("d:4"), "BUSY 100 1").await;
     let reserved = text("lt1e-", PLACE_MS);
     store.has([reserved, line("w:b:2 w:c:3 w:d:4"), places("w:b:2@50ms w:c:3@5m w:d:4@5m")]).await;
     assert_eq!(store.reported_where().await, [woken("b:2")]);

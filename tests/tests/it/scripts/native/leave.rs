@@ -31,7 +31,7 @@ async fn waiters_leave_with_what_they_were_granted() {
 
     // A reserved lock: the next is woken.
     let mut store = waiting(&[acquire("a:1")], &waiters).await;
-    store.replies(&release("ew", "a:1"), "DONE FREED").await;
+    store.replies(&release("ew", "a:1"), "DONE RESERVED").await;
     store.replies(&leave("e", &[("b:2", "write")]), "LEFT").await;
     let waits = places("w:c:3@50ms w:d:4@5m");
     store.has([text("lt1e-", PLACE_MS), line("w:c:3 w:d:4"), waits.clone()]).await;

@@ -12,16 +12,20 @@ use crate::scripts::support::keys::LOCK;
 pub(crate) const SHOWN: Shown = &[
     (
         "{DONE, nonce, for each lock one of FREED the owner was its last holder",
-        the_last_hold_frees_the_lock_for_the_next_waiter,
+        the_last_hold_frees_the_lock,
     ),
     ("(of a permit: it held it)", a_permit_is_freed_among_others),
+    (
+        "RESERVED the same, and it is reserved for waiters; of a fair kind and of a permit it says FREED",
+        the_lock_is_reserved_for_the_waiters_that_are_next,
+    ),
     ("HELD the lock is still held, by the owner or others", others_or_outer_holds_keep_the_lock),
     ("GONE the holds had ended before", nothing_to_release_is_gone),
     ("or what was wrong}", what_was_wrong_spoils_only_its_own_answer),
 ];
 
 #[tokio::test]
-async fn the_last_hold_frees_the_lock_for_the_next_waiter() {
+async fn the_last_hold_frees_the_lock() {
     // Without waiters nothing is left.
     for (holds, of, owner) in [
         (vec![acquire("a:1")], "ew", "a:1"),
@@ -33,30 +37,34 @@ async fn the_last_hold_frees_the_lock_for_the_next_waiter() {
         store.has([]).await;
         assert!(store.reported_where().await.is_empty());
     }
-    // It is reserved for the first, if that writes.
-    let mut store = waiting(&[write("a:1")], &[write("b:2"), read("c:3")]).await;
-    store.replies(&release("rw", "a:1"), "DONE FREED").await;
-    let waits = places("w:b:2@50ms r:c:3@5m");
-    store.has([text("lt1r-", PLACE_MS), line("w:b:2 r:c:3"), waits]).await;
-    assert_eq!(store.reported_where().await, [woken("b:2")]);
-    // For all readers before the next writer.
-    let waiters = [read("b:2"), read("c:3"), write("d:4"), read("e:5")];
-    let mut store = waiting(&[write("a:1")], &waiters).await;
-    store.replies(&release("rw", "a:1"), "DONE FREED").await;
-    let waits = places("r:b:2@50ms r:c:3@50ms r:e:5@5m w:d:4@5m");
-    store.has([text("lt1r-", PLACE_MS), line("r:b:2 r:c:3 w:d:4 r:e:5"), waits]).await;
-    assert_eq!(store.reported_where().await, [woken("b:2"), woken("c:3")]);
     // A fair kind's place is not cut down.
     let fair = ["a:1", "b:2"].map(|owner| acquire(owner).with("kind", "f"));
     let mut store = waiting(&fair[..1], &fair[1..]).await;
     store.replies(&release("fw", "a:1"), "DONE FREED").await;
     store.has([text("lt1f-", PLACE_MS), line("w:b:2"), places("w:b:2@5m")]).await;
     assert_eq!(store.reported_where().await, [woken("b:2")]);
+}
+
+#[tokio::test]
+async fn the_lock_is_reserved_for_the_waiters_that_are_next() {
+    // For the first, if that writes.
+    let mut store = waiting(&[write("a:1")], &[write("b:2"), read("c:3")]).await;
+    store.replies(&release("rw", "a:1"), "DONE RESERVED").await;
+    let waits = places("w:b:2@50ms r:c:3@5m");
+    store.has([text("lt1r-", PLACE_MS), line("w:b:2 r:c:3"), waits]).await;
+    assert_eq!(store.reported_where().await, [woken("b:2")]);
+    // For all readers before the next writer.
+    let waiters = [read("b:2"), read("c:3"), write("d:4"), read("e:5")];
+    let mut store = waiting(&[write("a:1")], &waiters).await;
+    store.replies(&release("rw", "a:1"), "DONE RESERVED").await;
+    let waits = places("r:b:2@50ms r:c:3@50ms r:e:5@5m w:d:4@5m");
+    store.has([text("lt1r-", PLACE_MS), line("r:b:2 r:c:3 w:d:4 r:e:5"), waits]).await;
+    assert_eq!(store.reported_where().await, [woken("b:2"), woken("c:3")]);
     // The last of several readers; and an owner that has a place in line as well.
     let mut store = waiting(&[read("a:1"), read("b:2")], &[write("c:3"), write("d:4")]).await;
     store.replies(&release("rr", "a:1"), "DONE HELD").await;
     assert!(store.reported_where().await.is_empty());
-    store.replies(&release("rr", "b:2").with("queued", 1), "DONE FREED").await;
+    store.replies(&release("rr", "b:2").with("queued", 1), "DONE RESERVED").await;
     let waits = places("w:c:3@50ms w:d:4@5m");
     store.has([text("lt1r-", PLACE_MS), line("w:c:3 w:d:4"), waits]).await;
     assert_eq!(store.reported_where().await, [woken("c:3")]);

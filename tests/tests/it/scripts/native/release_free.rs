@@ -48,7 +48,7 @@ async fn what_is_left_is_left_to_release() {
             "FREED",
             vec![text("lt1ewa:1 0 2 10m", LEASE)],
         ),
-        (waiting(&[write("a:1")], &[read("b:2")]).await, "rw", "FREED", waited),
+        (waiting(&[write("a:1")], &[read("b:2")]).await, "rw", "RESERVED", waited),
         // Another reader.
         (
             waiting(&[read("a:1"), read("b:2")], &[]).await,

@@ -97,6 +97,12 @@ local function wanted_ahead(s, own, free)
   return wanted
 end
 
+-- How many are between the first and a waiter. When the first does not come in time, the one behind it tries,
+-- and each other one reservation later: of many waiters that all tried then, only one could be granted.
+local function count_between(s, own)
+  return math.max(redis.call('zcount', s.line, 0, '(' .. redis.call('zscore', s.line, own)) - 1, 0)
+end
+
 -- Takes a place at the end, or renews the one that is there. Returns 1 if the caller has a place.
 local function stand(s, own, place_ms, wanted, total)
   if place_ms == 0 then return 0 end
