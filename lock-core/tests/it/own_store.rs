@@ -10,7 +10,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use lock_conformance::{Feature, Fixture};
 use lock_core::{
     AcquireError, DowngradeError, InspectError, KeyPage, Kind, LockClient, LockClientBuilder,
-    LockKey, MemoryStore, Mode, UpgradeError,
+    LeaseState, LockKey, MemoryStore, Mode, UpgradeError,
     store::{
         AcquireCommand, Acquired, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand,
         Renewal, StoreAdmin, StoreFuture, StoreHealth, Unsupported,
@@ -184,6 +184,8 @@ struct Recorder {
     locks: MemoryStore,
     reserves_tokens: bool,
     acquired: Mutex<Vec<AcquireCommand>>,
+    /// When each command that renews was sent, and how many locks it was for.
+    renewed: Mutex<Vec<(Instant, usize)>>,
 }
 
 impl LockStore for Recorder {
@@ -197,6 +199,7 @@ impl LockStore for Recorder {
     }
 
     fn renew(&self, mode: Mode, commands: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
+        self.renewed.lock().unwrap().push((Instant::now(), commands.len()));
         self.locks.renew(mode, commands)
     }
 
@@ -259,4 +262,43 @@ async fn a_waiter_sends_its_wait_and_requests_tokens_for_those_behind_it() {
         let reserved = sent.iter().map(|command| command.reserved_tokens).max();
         assert_eq!(reserved, Some(if reserves_tokens { 4 } else { 0 }));
     }
+}
+
+/// Acquires this many locks at one moment, and returns what renewed each of them once.
+async fn renewals(count: usize, lease: Duration) -> (Instant, Vec<(Instant, usize)>) {
+    let store = Arc::<Recorder>::default();
+    let client = LockClient::builder().store(Arc::clone(&store) as _);
+    let due = Instant::now() + lease / 3;
+    let mut guards = Vec::new();
+    for number in 0..count {
+        guards.push(client.write(number.to_string()).lease(lease).acquire().await.unwrap());
+    }
+    tokio::time::sleep(lease / 2).await;
+    assert!(guards.iter().all(|guard| guard.state() == LeaseState::Renewed), "in time");
+    (due, std::mem::take(&mut *store.renewed.lock().unwrap()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn renewals_that_are_due_together_are_sent_one_batch_after_the_other() {
+    let (due, renewed) = renewals(1_000, Duration::from_secs(30)).await;
+    let sizes: Vec<_> = renewed.iter().map(|(_, size)| *size).collect();
+    assert_eq!((sizes.iter().sum(), sizes.iter().max()), (1_000, Some(&32)), "{sizes:?}");
+    assert!(sizes.len() <= 32, "whole batches: {sizes:?}");
+    let apart = renewed.windows(2).map(|two| two[1].0 - two[0].0).min();
+    assert!(apart >= Some(Duration::from_millis(1)), "a burst: {renewed:?}");
+    let last = renewed.last().map(|(sent, _)| *sent - due);
+    assert!(last <= Some(Duration::from_millis(100)), "late: {last:?}");
+}
+
+/// They are spread over no more than a twelfth of the lease, however many there are.
+#[tokio::test(start_paused = true)]
+async fn renewals_of_very_many_locks_are_in_time() {
+    let lease = Duration::from_millis(600);
+    let (due, renewed) = renewals(4_000, lease).await;
+    let sizes: Vec<_> = renewed.iter().map(|(_, size)| *size).collect();
+    assert_eq!((sizes.iter().sum(), sizes.iter().max()), (4_000, Some(&32)));
+    let last = renewed.last().map(|(sent, _)| *sent - due).unwrap();
+    // A timer may be a moment late.
+    assert!(last <= lease / 12 + Duration::from_millis(2), "late: {last:?}");
+    assert!(last >= lease / 24, "a burst: {last:?}");
 }
