@@ -2,7 +2,10 @@
 
 use std::{fmt, future::ready, time::Duration};
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, join_all},
+};
 
 use crate::{
     command::{
@@ -15,7 +18,7 @@ use crate::{
         StoreIdentity, Transferred, Upgraded, unsupported,
     },
     store_admin::StoreAdmin,
-    types::{LockKey, Mode, Unavailable},
+    types::{LockKey, Mode, StoreError, Unavailable},
 };
 
 /// Refuses to set the number of a semaphore's permits, where the store keeps none.
@@ -65,6 +68,19 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
     /// Releasing the last write of an owner that still reads leaves a read that other readers may
     /// share.
     fn release(&self, command: ReleaseCommand) -> StoreFuture<'_, Released>;
+
+    /// Executes several releases, each with the effect of [`release`](Self::release): one that fails
+    /// affects no other. Returns one answer per command, in order. All commands are of the same
+    /// [shard](Self::shard) and of different owners, at most 64.
+    ///
+    /// The client releases by this method alone: the locks that were given up at the same moment
+    /// together. Default: sends all of them at once.
+    fn release_all(
+        &self,
+        commands: Vec<ReleaseCommand>,
+    ) -> BoxFuture<'_, Vec<Result<Released, StoreError>>> {
+        join_all(commands.into_iter().map(|command| self.release(command))).boxed()
+    }
 
     /// Returns how long ago a release of a key by this client met waiters that have no place in the store's
     /// line: clients of another library. For a moment the client leaves such a lock free for them, and
