@@ -11,7 +11,7 @@ use lock_core::{
     test_util::{next_owner, store_of},
 };
 
-use super::store_under_test::{LONG, StoreUnderTest};
+use super::store_under_test::{LONG, StoreUnderTest, soon, written};
 
 /// A client's store, and its owners.
 struct Store {
@@ -27,8 +27,18 @@ impl Store {
     }
 
     fn owner(&self, kind: Kind) -> Holder {
-        let key = LockKey::try_from("k").unwrap();
+        self.owner_of(kind, LockKey::try_from("k").unwrap())
+    }
+
+    fn owner_of(&self, kind: Kind, key: LockKey) -> Holder {
         Holder::new(kind, key, next_owner(&self.client))
+    }
+
+    /// Keys whose locks are in one part of the store.
+    fn keys_of_one_shard<const N: usize>(&self) -> [LockKey; N] {
+        let keys = (0..).map(|number| LockKey::try_from(format!("k{number}")).unwrap());
+        let mut keys = keys.filter(|key| self.store.shard(key) == 0);
+        std::array::from_fn(|_| keys.next().unwrap())
     }
 
     async fn acquire(&self, holder: &Holder, mode: Mode, holds: u32, lease: Duration) -> Acquired {
@@ -105,6 +115,38 @@ pub(super) async fn re_entry_without_an_outer_hold_leaves_nothing(world: StoreUn
         assert_eq!(store.write(&one, 2).await, Acquired::Lost, "{kind}");
         assert!(matches!(store.write(&other, 1).await, Acquired::Granted(_)), "{kind}");
         store.release(&other, Mode::Write, 0).await;
+    }
+}
+
+pub(super) async fn releases_of_one_moment_have_an_answer_each(world: StoreUnderTest) {
+    let store = Store::of(&world).await;
+    let there = world.client().await;
+    for kind in world.locks() {
+        let keys = store.keys_of_one_shard();
+        let [free, twice, awaited] = keys.map(|key| store.owner_of(kind, key));
+        for (holder, holds) in [(&free, 1), (&twice, 1), (&twice, 2), (&awaited, 1)] {
+            let granted = store.write(holder, holds).await;
+            assert!(matches!(granted, Acquired::Granted(_)), "{kind}: {granted:?}");
+        }
+        let waiter = written(&there, kind, awaited.key.as_str()).wait(LONG).acquire();
+        let waiter = tokio::spawn(waiter);
+        let former = store.owner_of(kind, free.key.clone());
+        let releases = || {
+            let releases = [(&former, 0), (&free, 0), (&twice, 1), (&awaited, 0)];
+            let command = |(holder, holds): (&Holder, _)| {
+                ReleaseCommand::new(holder.clone(), Mode::Write, holds)
+            };
+            releases.map(command).to_vec()
+        };
+        use Released::{Freed, Gone, StillHeld};
+        for answers in [[Gone, Freed, StillHeld, Freed], [Gone, Gone, StillHeld, Gone]] {
+            let released: Vec<_> = store.store.release_all(releases()).await;
+            let released: Vec<_> = released.into_iter().map(Result::unwrap).collect();
+            assert_eq!(released, answers, "{kind}");
+        }
+        soon(waiter).await.unwrap().unwrap().release().await.unwrap();
+        assert_eq!(store.release(&twice, Mode::Write, 0).await, Freed, "{kind}");
+        assert!(store.store.release_all(Vec::new()).await.is_empty());
     }
 }
 

@@ -86,6 +86,7 @@ macro_rules! conformance_cases {
                 a_repeated_command_counts_once []
                 a_command_of_a_former_owner_changes_nothing []
                 re_entry_without_an_outer_hold_leaves_nothing []
+                releases_of_one_moment_have_an_answer_each []
                 no_command_shortens_a_lease []
                 reserved_tokens_are_given_to_no_other_owner [ReservedTokens]
                 readers_are_counted_one_by_one [ReadWrite]

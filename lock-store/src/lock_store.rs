@@ -2,7 +2,10 @@
 
 use std::{fmt, future::ready, time::Duration};
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, join_all},
+};
 
 use crate::{
     command::{
@@ -15,7 +18,7 @@ use crate::{
         StoreIdentity, Transferred, Upgraded, unsupported,
     },
     store_admin::StoreAdmin,
-    types::{LockKey, Mode, Unavailable},
+    types::{LockKey, Mode, StoreError, Unavailable},
 };
 
 /// Refuses to set the number of a semaphore's permits, where the store keeps none.
@@ -66,6 +69,19 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
     /// share.
     fn release(&self, command: ReleaseCommand) -> StoreFuture<'_, Released>;
 
+    /// Executes several releases, each with the effect of [`release`](Self::release): one that fails
+    /// affects no other. Returns one answer per command, in order. All commands are of the same
+    /// [shard](Self::shard) and of different owners, at most 64.
+    ///
+    /// The client releases by this method alone: the locks that were given up at the same moment
+    /// together. Default: sends all of them at once.
+    fn release_all(
+        &self,
+        commands: Vec<ReleaseCommand>,
+    ) -> BoxFuture<'_, Vec<Result<Released, StoreError>>> {
+        join_all(commands.into_iter().map(|command| self.release(command))).boxed()
+    }
+
     /// Returns how long ago a release of a key by this client met waiters that have no place in the store's
     /// line: clients of another library. For a moment the client leaves such a lock free for them, and
     /// hands it on less often within the process. A hint, and cheap. Default: there are none.
@@ -86,7 +102,7 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Extends each hold to another lease, and never shortens one. Returns one answer per command,
-    /// in order. All commands are of the same kind, mode and [shard](Self::shard), at most 128.
+    /// in order. All commands are of the same kind, mode and [shard](Self::shard), at most 32.
     ///
     /// If an owner holds nothing in this mode, its answer is [`Renewal::Lost`], and the client ends
     /// its hold: this is how a holder learns that its lock was taken away.

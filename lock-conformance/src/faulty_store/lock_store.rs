@@ -40,6 +40,21 @@ impl LockStore for FaultyLink {
         self.deliver(CommandKind::Release, owners, move |store| answer_of(store.release(step)))
     }
 
+    fn release_all(
+        &self,
+        steps: Vec<ReleaseCommand>,
+    ) -> BoxFuture<'_, Vec<Result<Released, StoreError>>> {
+        let (owners, count) =
+            (steps.iter().map(|step| step.holder.owner.clone()).collect(), steps.len());
+        let answers = self.deliver(CommandKind::Release, owners, move |store| {
+            Ok(steps.into_iter().map(|step| answer_of(store.release(step))).collect())
+        });
+        let each = move |answers: Result<_, StoreError>| {
+            answers.unwrap_or_else(|why| vec![Err(why); count])
+        };
+        answers.map(each).boxed()
+    }
+
     fn leave(&self, step: LeaveCommand) -> StoreFuture<'_, ()> {
         let owners = step.waiters.iter().map(|(owner, _)| owner.clone()).collect();
         self.deliver(CommandKind::Release, owners, move |store| answer_of(store.leave(step)))

@@ -58,7 +58,8 @@ impl ClientInner {
         tasks: Arc<Tasks>,
     ) -> Self {
         let gate = Gate::new(settings.max_waiters, settings.max_waiters_total);
-        let (schedule, work_log) = (Arc::<Schedule>::default(), Arc::<WorkLog>::default());
+        let (schedule, work_log) =
+            (Arc::new(Schedule::new(store.session_lease().is_some())), Arc::<WorkLog>::default());
         let shared = (Arc::clone(&gate), Arc::clone(&schedule), Arc::clone(&work_log));
         let local_queues = LocalQueues::new(shared.0, shared.1, shared.2);
         Self {

@@ -20,6 +20,7 @@ mod observed;
 mod park;
 mod reconcile;
 mod reconcile_queue;
+mod release_batch;
 mod renewal;
 mod request;
 mod scope_holds;

@@ -7,26 +7,25 @@
 
 use std::{
     collections::VecDeque,
-    future::poll_fn,
+    pin::pin,
     sync::{Arc, atomic::Ordering},
-    task::Poll,
     time::Duration,
 };
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
-use lock_store::{
-    ConvertCommand, Downgraded, Holds, Mode, ReleaseCommand, Released, Unavailable,
-    runtime::LeaseInstant,
+use futures_util::{
+    FutureExt,
+    future::{Fuse, FusedFuture},
+    stream::{FuturesUnordered, StreamExt},
 };
-use tokio::time::Instant;
+use lock_store::{Holds, Mode, runtime::LeaseInstant};
+use tokio::task::yield_now;
 
-use super::reconcile_queue::{PendingRelease, ReconcileQueue};
 use super::{
-    lease::Lease,
     leavers::{Leavers, LeavingGroup},
-    state::{LeaseInner, Stage},
+    reconcile_queue::{PendingRelease, ReconcileQueue},
+    release_batch::{ReleaseBatches, send},
+    state::LeaseInner,
 };
-use crate::types::LostCause;
 
 /// Releases in flight at once: enough to fill a connection, few enough to bound its memory.
 /// Releases that failed and are retried later do not count: otherwise an unreachable shard would
@@ -42,7 +41,13 @@ pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
     let mut line = VecDeque::new();
     let mut leavers = Leavers::default();
     let mut leaving = FuturesUnordered::new();
-    let mut in_flight = FuturesUnordered::new();
+    let mut waiting = FuturesUnordered::new();
+    let mut batches = ReleaseBatches::default();
+    // The batch that is sent while no other is in flight has its place here: one more future in
+    // `others` costs an allocation and about as much as the release itself.
+    let mut first = pin!(Fuse::terminated());
+    let mut others = FuturesUnordered::new();
+    let mut in_flight = 0;
     let mut resting = FuturesUnordered::new();
     loop {
         // Emptied before the wait: a push during this loop leaves a permit in `pushed`, so the wait
@@ -50,90 +55,82 @@ pub(crate) async fn work(queue: Arc<ReconcileQueue>) {
         while let Some(lease) = queue.pop() {
             line.extend(leavers.gather(PendingRelease::new(&queue, lease)));
         }
-        while in_flight.len() < MAX_AT_ONCE
+        while in_flight < MAX_AT_ONCE
             && let Some(pending) = line.pop_front()
         {
-            in_flight.push(reconcile(pending));
+            match pending.next() {
+                Ok(None) => {}
+                Ok(Some(due)) => {
+                    in_flight += 1;
+                    batches.add(due);
+                }
+                Err(pending) => waiting.push(pending.after_step()),
+            }
+        }
+        let came_together = batches.0.iter().any(|batch| !batch.more.is_empty());
+        for batch in batches.0.drain(..) {
+            if first.is_terminated() {
+                first.set(send(batch).fuse());
+            } else {
+                others.push(send(batch));
+            }
         }
         leaving.extend(leavers.ready().into_iter().map(LeavingGroup::leave));
         queue.failed.store(resting.len(), Ordering::Relaxed);
-        if queue.is_closed() && in_flight.is_empty() && resting.is_empty() && leaving.is_empty() {
+        if queue.is_closed()
+            && in_flight == 0
+            && [waiting.is_empty(), resting.is_empty(), leaving.is_empty()] == [true; 3]
+        {
             return;
         }
-        tokio::select! {
-            () = queue.pushed.notified() => {}
+        let answered = tokio::select! {
+            biased;
             Some(left) = leaving.next(), if !leaving.is_empty() => {
                 leavers.answered(&left);
-                in_flight.extend(left.gone.into_iter().map(reconcile));
+                line.extend(left.gone);
                 resting.extend(left.failed.into_iter().map(PendingRelease::rest));
+                continue;
             }
-            failed = all_ready(&mut in_flight), if !in_flight.is_empty() => {
-                resting.extend(failed.into_iter().map(PendingRelease::rest));
+            Some(rested) = resting.next(), if !resting.is_empty() => {
+                line.extend(leavers.gather(rested));
+                continue;
             }
-            Some(rested) = resting.next(), if !resting.is_empty() => line.extend(leavers.gather(rested)),
-        }
-    }
-}
-
-/// Waits until a release has ended, and returns the failed ones of all that have: a batch of releases
-/// is answered together.
-async fn all_ready<F>(in_flight: &mut FuturesUnordered<F>) -> Vec<PendingRelease>
-where
-    F: Future<Output = Option<PendingRelease>>,
-{
-    let (mut failed, mut ended) = (Vec::new(), false);
-    poll_fn(|context| {
-        while let Poll::Ready(Some(outcome)) = in_flight.poll_next_unpin(context) {
-            ended = true;
-            failed.extend(outcome);
-        }
-        if ended { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    failed
-}
-
-/// Sends commands until none is left to send; requeues the lease when the store does not answer.
-async fn reconcile(mut pending: PendingRelease) -> Option<PendingRelease> {
-    let lease = pending.lease.clone()?;
-    while !lease.finish() {
-        let sent;
-        let done = {
-            // With the right to the step: an acquisition that is in flight would otherwise be executed
-            // after the release that is meant to undo it.
-            let _step = match lease.try_step() {
-                Some(step) => step,
-                None => lease.step().await,
-            };
-            let next = lease.state().next_step();
-            sent = LeaseInstant::now();
-            match next {
-                Some(step) => step.take(&lease, sent).await,
-                None => {
-                    // The step that was under way has settled the lease meanwhile: nothing is left to
-                    // send, and the next look finishes it.
-                    tokio::task::yield_now().await;
-                    continue;
+            Some(pending) = waiting.next(), if !waiting.is_empty() => {
+                line.push_back(pending);
+                continue;
+            }
+            answered = &mut first, if !first.is_terminated() => answered,
+            Some(answered) = others.next(), if !others.is_empty() => answered,
+            () = queue.pushed.notified() => {
+                if came_together {
+                    // Other tasks that are ready to run may add releases to this batch. Only after
+                    // a batch of several: a lone release would wait for a turn of the runtime in
+                    // vain.
+                    yield_now().await;
                 }
+                continue;
             }
         };
-        let Err(failure) = done else { continue };
-        if !pending.failed(&lease, failure, sent) {
-            return Some(pending);
-        }
+        in_flight -= answered.count;
+        line.extend(answered.again);
+        resting.extend(answered.failed.into_iter().map(PendingRelease::rest));
     }
-    pending.lease = None;
-    None
 }
 
 /// One command that brings the store closer to the desired counts.
-enum ReconcileStep {
+pub(super) enum ReconcileStep {
     TakeBack(Holds),
-    Release { mode: Mode, holds: u32, in_line: bool },
+    /// `certain`: the holds existed.
+    Release {
+        mode: Mode,
+        holds: u32,
+        in_line: bool,
+        certain: bool,
+    },
 }
 
 impl LeaseInner {
-    fn next_step(&mut self) -> Option<ReconcileStep> {
+    pub(super) fn next_step(&mut self) -> Option<ReconcileStep> {
         let desired = self.desired();
         if self.mode_in_doubt {
             if desired.read > 0 {
@@ -149,7 +146,14 @@ impl LeaseInner {
         for mode in [Mode::Read, Mode::Write] {
             let in_line = self.in_line == Some(mode);
             if self.remote.of(mode) > desired.of(mode) || in_line {
-                return Some(ReconcileStep::Release { mode, holds: desired.of(mode), in_line });
+                let holds = desired.of(mode);
+                // A release that is sent again finds nothing the second time. Only a hold that was
+                // confirmed before this release can have been lost; anything else is the echo of
+                // the first release.
+                let confirmed = self.confirmed.of_mut(mode);
+                let before = std::mem::replace(confirmed, (*confirmed).min(holds));
+                let certain = before > holds || holds > 0;
+                return Some(ReconcileStep::Release { mode, holds, in_line, certain });
             }
         }
         None
@@ -168,79 +172,8 @@ impl LeaseInner {
 }
 
 impl ReconcileStep {
-    async fn take(self, lease: &Arc<Lease>, sent: LeaseInstant) -> Result<(), Unavailable> {
-        let gone = match self {
-            ReconcileStep::TakeBack(after) => Self::take_back(lease, sent, after).await?,
-            ReconcileStep::Release { mode, holds, in_line } => {
-                Self::release(lease, sent, mode, holds, in_line).await?
-            }
-        };
-        if gone {
-            lease.lose(LostCause::Refused);
-        }
-        Ok(())
-    }
-
-    async fn take_back(
-        lease: &Arc<Lease>,
-        sent: LeaseInstant,
-        after: Holds,
-    ) -> Result<bool, Unavailable> {
-        let length = lease.state().length;
-        let command = ConvertCommand::new(lease.holder(), after, length);
-        let answer = lease.client.store.downgrade(command).await?;
-        if answer == Downgraded::Lost {
-            lease.state().has(after);
-            return Ok(true);
-        }
-        lease.downgraded(after, sent);
-        Ok(false)
-    }
-
-    /// Returns whether a hold that certainly existed had ended before the release.
-    async fn release(
-        lease: &Arc<Lease>,
-        sent: LeaseInstant,
-        mode: Mode,
-        holds: u32,
-        in_line: bool,
-    ) -> Result<bool, Unavailable> {
-        let certain = {
-            let mut state = lease.state();
-            // A release that is sent again finds nothing the second time. Only a hold that was confirmed
-            // before this release can have been lost; anything else is the echo of the first release.
-            let confirmed = state.confirmed.of_mut(mode);
-            std::mem::replace(confirmed, (*confirmed).min(holds)) > holds || holds > 0
-        };
-        let mut command = ReleaseCommand::new(lease.holder(), mode, holds);
-        command.in_line = in_line;
-        let began = Instant::now();
-        let answer = lease.client.store.release(command).await;
-        lease.client.statistics.release.add(began, Instant::now());
-        let answer = answer?;
-        let mut state = lease.state();
-        *state.remote.of_mut(mode) = holds;
-        if in_line {
-            state.in_line = None;
-        }
-        if answer == Released::Reserved {
-            // Before the permit is given back, which lets the next caller of this process try.
-            state.defer_to_reserved();
-        }
-        let gone = answer == Released::Gone && certain;
-        if gone && let Stage::Releasing { gone } = &mut state.stage {
-            // Under the lock under which the lease is settled: a caller that waits for the release
-            // sees both.
-            *gone = true;
-        }
-        if mode == Mode::Write && holds == 0 && !state.desired().none() {
-            let effective = lease.client.effective_lease(state.length, state.remote);
-            state.reads_only(sent, effective);
-            drop(state);
-            // The release has not extended the lease, and may have kept a renewal from its command.
-            lease.client.schedule.add_at(lease, LeaseInstant::now());
-        }
-        Ok(gone)
+    pub(super) fn is_release(&self) -> bool {
+        matches!(self, Self::Release { .. })
     }
 }
 

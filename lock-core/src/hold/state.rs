@@ -60,6 +60,8 @@ pub(crate) struct LeaseInner {
     pub(crate) stored_until: LeaseInstant,
     /// The course of its renewals.
     pub(crate) renewal: LeaseState,
+    /// It was due for renewal together with many others, and is renewed a moment later.
+    pub(crate) renewal_deferred: bool,
     /// The least that was left of its validity when a renewal was confirmed.
     pub(crate) least_remaining: Option<Duration>,
     pub(crate) last_failure: Option<Box<Unavailable>>,
@@ -117,6 +119,7 @@ impl LeaseInner {
             valid_until: never,
             stored_until: never,
             renewal: LeaseState::Held,
+            renewal_deferred: false,
             least_remaining: None,
             last_failure: None,
             due: None,

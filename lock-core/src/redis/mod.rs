@@ -11,6 +11,7 @@ pub(crate) mod protocol;
 pub(crate) mod pubsub;
 mod recent_keys;
 pub(crate) mod redisson;
+mod release;
 mod scan;
 mod store;
 

@@ -81,7 +81,7 @@ impl fmt::Debug for RedisStore {
 
 impl RedisStore {
     /// Gives a call a nonce, so that its reply cannot be mistaken for that of another call.
-    fn call(&self, mut call: ScriptCall) -> ScriptCall {
+    pub(super) fn call(&self, mut call: ScriptCall) -> ScriptCall {
         call.nonce = self.dispatcher.nonce();
         call
     }
@@ -153,7 +153,7 @@ impl RedisStore {
         Ok(answer)
     }
 
-    async fn dispatch(
+    pub(super) async fn dispatch(
         &self,
         call: &ScriptCall,
         replicas: Option<Replicas>,
@@ -203,21 +203,6 @@ impl RedisStore {
             }
         }))
         .await;
-    }
-
-    /// `listeners` clients without a place in line have received that a lock is free. One of them
-    /// may be this client, which keeps a subscription for a while. A fair kind's line contains
-    /// Redisson's waiters too.
-    fn look_for_others(&self, holder: &Holder, listeners: i64) {
-        let (channel, _) = self.wire.channel(WakeTopic::Turn(holder.clone()));
-        let own = i64::from(self.channels.is_subscribed(&channel));
-        if !holder.kind.is_fair()
-            && holder.kind != Kind::Semaphore
-            && listeners > own
-            && let Some(met_others) = &self.met_others
-        {
-            met_others.add(&holder.key);
-        }
     }
 
     pub(crate) async fn command(
@@ -278,26 +263,20 @@ impl LockStore for RedisStore {
 
     fn release(&self, command: ReleaseCommand) -> StoreFuture<'_, Released> {
         async move {
-            let (released, again) = match &self.native {
-                Some(native) => native.writer.release(command).await?,
-                None => {
-                    let call = self.call(self.wire.release(&command));
-                    let answered = Box::pin(self.dispatch(&call, None)).await?;
-                    let reply = Reply::new(answered.answer);
-                    if let Some(listeners) = reply.listeners() {
-                        self.look_for_others(&command.holder, listeners);
-                    }
-                    (reply.released()?, answered.again)
-                }
-            };
-            Ok(match released {
-                // After a retry the first attempt may have released the lock already. Reported as
-                // gone, it would count as lost although the work under it was covered.
-                Released::Gone if again => Released::StillHeld,
-                released => released,
-            })
+            let mut answers = self.release_all(vec![command]).await;
+            answers.pop().unwrap_or_else(|| Err(Unavailable::unsent("BUG: no answer").into()))
         }
         .boxed()
+    }
+
+    fn release_all(
+        &self,
+        commands: Vec<ReleaseCommand>,
+    ) -> BoxFuture<'_, Vec<Result<Released, StoreError>>> {
+        match &self.native {
+            Some(native) => native.writer.release_all(commands).boxed(),
+            None => self.release_by_scripts(commands).boxed(),
+        }
     }
 
     fn met_others(&self, key: &LockKey) -> Option<Duration> {

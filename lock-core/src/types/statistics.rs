@@ -18,7 +18,7 @@ pub struct ClientStatistics {
     pub acquire: RoundTrips,
     /// Commands that release.
     pub release: RoundTrips,
-    /// Commands that renew, each for up to 128 locks.
+    /// Commands that renew, each for up to 32 locks.
     pub renew: RoundTrips,
     /// How many locks the commands that renew were for: divided by their number, the mean size of a
     /// batch.

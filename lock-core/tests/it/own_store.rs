@@ -2,18 +2,21 @@
 //! such, and leave nothing behind.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
 use lock_conformance::{Feature, Fixture};
 use lock_core::{
-    AcquireError, DowngradeError, InspectError, KeyPage, Kind, LockClient, LockClientBuilder,
-    LockKey, MemoryStore, Mode, UpgradeError,
+    AcquireError, DowngradeError, InspectError, KeyPage, Kind, LeaseState, LockClient,
+    LockClientBuilder, LockKey, MemoryStore, Mode, UpgradeError,
     store::{
         AcquireCommand, Acquired, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand,
-        Renewal, StoreAdmin, StoreFuture, StoreHealth, Unsupported,
+        Renewal, StoreAdmin, StoreError, StoreFuture, StoreHealth, Unsupported,
     },
 };
 use tokio::time::Instant;
@@ -184,6 +187,12 @@ struct Recorder {
     locks: MemoryStore,
     reserves_tokens: bool,
     acquired: Mutex<Vec<AcquireCommand>>,
+    /// When each command that renews was sent, and how many locks it was for.
+    renewed: Mutex<Vec<(Instant, usize)>>,
+    /// How many locks each command that releases was for.
+    released: Mutex<Vec<usize>>,
+    /// How many answers to the first of these commands are missing.
+    unanswered: AtomicUsize,
 }
 
 impl LockStore for Recorder {
@@ -196,7 +205,18 @@ impl LockStore for Recorder {
         self.locks.release(command)
     }
 
+    fn release_all(
+        &self,
+        mut commands: Vec<ReleaseCommand>,
+    ) -> BoxFuture<'_, Vec<Result<Released, StoreError>>> {
+        self.released.lock().unwrap().push(commands.len());
+        let answered = commands.len().saturating_sub(self.unanswered.swap(0, Ordering::Relaxed));
+        commands.truncate(answered);
+        self.locks.release_all(commands)
+    }
+
     fn renew(&self, mode: Mode, commands: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
+        self.renewed.lock().unwrap().push((Instant::now(), commands.len()));
         self.locks.renew(mode, commands)
     }
 
@@ -259,4 +279,70 @@ async fn a_waiter_sends_its_wait_and_requests_tokens_for_those_behind_it() {
         let reserved = sent.iter().map(|command| command.reserved_tokens).max();
         assert_eq!(reserved, Some(if reserves_tokens { 4 } else { 0 }));
     }
+}
+
+/// Acquires this many locks at one moment, and returns what renewed each of them once.
+async fn renewals(count: usize, lease: Duration) -> (Instant, Vec<(Instant, usize)>) {
+    let store = Arc::<Recorder>::default();
+    let client = LockClient::builder().store(Arc::clone(&store) as _);
+    let due = Instant::now() + lease / 3;
+    let mut guards = Vec::new();
+    for number in 0..count {
+        guards.push(client.write(number.to_string()).lease(lease).acquire().await.unwrap());
+    }
+    tokio::time::sleep(lease / 2).await;
+    assert!(guards.iter().all(|guard| guard.state() == LeaseState::Renewed), "in time");
+    (due, std::mem::take(&mut *store.renewed.lock().unwrap()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn renewals_that_are_due_together_are_sent_one_batch_after_the_other() {
+    let (due, renewed) = renewals(1_000, Duration::from_secs(30)).await;
+    let sizes: Vec<_> = renewed.iter().map(|(_, size)| *size).collect();
+    assert_eq!((sizes.iter().sum(), sizes.iter().max()), (1_000, Some(&32)), "{sizes:?}");
+    assert!(sizes.len() <= 32, "whole batches: {sizes:?}");
+    let apart = renewed.windows(2).map(|two| two[1].0 - two[0].0).min();
+    assert!(apart >= Some(Duration::from_millis(1)), "a burst: {renewed:?}");
+    let last = renewed.last().map(|(sent, _)| *sent - due);
+    assert!(last <= Some(Duration::from_millis(100)), "late: {last:?}");
+}
+
+/// They are spread over no more than a twelfth of the lease, however many there are.
+#[tokio::test(start_paused = true)]
+async fn renewals_of_very_many_locks_are_in_time() {
+    let lease = Duration::from_millis(600);
+    let (due, renewed) = renewals(4_000, lease).await;
+    let sizes: Vec<_> = renewed.iter().map(|(_, size)| *size).collect();
+    assert_eq!((sizes.iter().sum(), sizes.iter().max()), (4_000, Some(&32)));
+    let last = renewed.last().map(|(sent, _)| *sent - due).unwrap();
+    // A timer may be a moment late.
+    assert!(last <= lease / 12 + Duration::from_millis(2), "late: {last:?}");
+    assert!(last >= lease / 24, "a burst: {last:?}");
+}
+
+/// Drops this many guards at one moment, and returns how many locks each command releases.
+async fn releases(store: Recorder, count: usize) -> Vec<usize> {
+    let store = Arc::new(store);
+    let client = LockClient::builder().store(Arc::clone(&store) as _);
+    let mut guards = Vec::new();
+    for number in 0..count {
+        guards.push(client.write(number.to_string()).acquire().await.unwrap());
+    }
+    drop(guards);
+    client.shutdown(Duration::from_secs(60)).await.unwrap();
+    assert!(StoreAdmin::list(&store.locks, String::new(), None, 1).await.unwrap().keys.is_empty());
+    std::mem::take(&mut *store.released.lock().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn locks_that_are_given_up_together_are_released_by_one_command() {
+    assert_eq!(releases(Recorder::default(), 1).await, [1]);
+    assert_eq!(releases(Recorder::default(), 64).await, [64]);
+    assert_eq!(releases(Recorder::default(), 150).await, [64, 64, 22]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_without_an_answer_is_sent_again() {
+    let store = Recorder { unanswered: AtomicUsize::new(1), ..Recorder::default() };
+    assert_eq!(releases(store, 3).await, [3, 1]);
 }

@@ -6,17 +6,15 @@ mod granted_by_hand;
 mod mutex;
 pub(crate) mod ours;
 mod ping;
-mod redissons_hash;
 mod rslock;
 mod zookeeper_recipe;
 
 use clap::ValueEnum;
-use lock_figures::{HandRolled, LEASE};
+use lock_figures::{HandRolled, HashHeld, LEASE, RedissonsHash};
 
 use self::{
     async_redis_lock::AsyncRedisLock, distkit::Distkit, granted_by_hand::GrantedByHand,
-    mutex::OneProcess, ours::Ours, ping::Ping, redissons_hash::RedissonsHash, rslock::Rslock,
-    zookeeper_recipe::ZooKeeperRecipe,
+    mutex::OneProcess, ours::Ours, ping::Ping, rslock::Rslock, zookeeper_recipe::ZooKeeperRecipe,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -87,8 +85,12 @@ impl Name {
             Self::Mutex => Subject::Mutex(OneProcess::default()),
             Self::HandRolled => Subject::HandRolled(HandRolled::connect(url, false).await),
             Self::HandRolledAwaited => Subject::HandRolled(HandRolled::connect(url, true).await),
-            Self::RedissonsHash => Subject::RedissonsHash(RedissonsHash::connect(url, false).await),
-            Self::HashAndToken => Subject::RedissonsHash(RedissonsHash::connect(url, true).await),
+            Self::RedissonsHash => {
+                Subject::RedissonsHash(RedissonsHash::connect(url, false, false).await)
+            }
+            Self::HashAndToken => {
+                Subject::RedissonsHash(RedissonsHash::connect(url, true, false).await)
+            }
             Self::GrantedByHand => Subject::GrantedByHand(GrantedByHand::connect(url).await),
             Self::Rslock => Subject::Rslock(Rslock::connect(url)),
             Self::AsyncRedisLock => {
@@ -129,7 +131,7 @@ pub(crate) enum Held {
     Nothing,
     Mutex(tokio::sync::OwnedMutexGuard<()>),
     HandRolled(lock_figures::Held),
-    RedissonsHash(redissons_hash::Held),
+    RedissonsHash(HashHeld),
     GrantedByHand(granted_by_hand::Held),
     Rslock(::rslock::LockGuard),
     AsyncRedisLock(::async_redis_lock::Lock),
@@ -162,7 +164,7 @@ impl Subject {
     pub(crate) async fn give_back(&self, held: Held) {
         match (self, held) {
             (Self::HandRolled(locks), Held::HandRolled(held)) => locks.give_back(held).await,
-            (Self::RedissonsHash(locks), Held::RedissonsHash(held)) => locks.give_back(held),
+            (Self::RedissonsHash(locks), Held::RedissonsHash(held)) => locks.give_back(held).await,
             (Self::GrantedByHand(locks), Held::GrantedByHand(held)) => locks.give_back(held),
             (Self::AsyncRedisLock(locks), Held::AsyncRedisLock(held)) => {
                 locks.give_back(held).await;

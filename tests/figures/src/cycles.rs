@@ -20,8 +20,8 @@ pub(crate) async fn cycles<H, F>(
             continue;
         }
         let acquisitions = (0..tasks).map(|task| tokio::spawn(acquire(key(task))));
-        for held in join_all(acquisitions.collect::<Vec<_>>()).await {
-            release(held.expect("a task that acquires")).await;
-        }
+        let held = join_all(acquisitions.collect::<Vec<_>>()).await;
+        let held = held.into_iter().map(|held| held.expect("a task that acquires"));
+        join_all(held.map(|held| release(held))).await;
     }
 }

@@ -12,8 +12,8 @@ mod requests;
 
 use std::{env, time::Duration};
 
-use lock_core::{LockClient, LockGuard};
-use lock_figures::{HandRolled, LEASE};
+use lock_core::{LockClient, LockClientBuilder, LockGuard};
+use lock_figures::{HandRolled, LEASE, RedissonsHash};
 use tokio::{runtime::Builder, time::sleep};
 
 use self::{cycles::cycles, requests::requests};
@@ -71,6 +71,19 @@ async fn in_redis(what: &str, tasks: usize, count: usize, url: &str) {
             let release = async |guard: LockGuard| _ = guard.release().await.expect("a release");
             lock(&client(url).await, tasks, count, release).await;
         }
+        "redissons-hash" => {
+            let locks = RedissonsHash::connect(url, false, true).await;
+            let acquire = |key: String| {
+                let locks = locks.clone();
+                async move { locks.take(&key).await }
+            };
+            cycles(tasks, count, acquire, async |held| locks.give_back(held).await).await;
+        }
+        "redissons-lock" => {
+            let client = settings().redisson().connect(url).await.expect("a server");
+            let release = async |guard: LockGuard| _ = guard.release().await.expect("a release");
+            lock(&client, tasks, count, release).await;
+        }
         "turns" => turns(count, url).await,
         _ => panic!("nothing is called {what}"),
     }
@@ -102,11 +115,15 @@ async fn turns(count: usize, url: &str) {
     tokio::join!(take_turns(client(url).await), take_turns(client(url).await));
 }
 
-/// A client with default settings, except that it waits longer: a busy machine answers late.
 async fn client(url: &str) -> LockClient {
+    settings().connect(url).await.expect("a server")
+}
+
+/// Default settings, except that the client waits longer: a busy machine answers late.
+fn settings() -> LockClientBuilder {
     let patience = Duration::from_secs(300);
-    let client = LockClient::builder().lease(10 * LEASE).wait(patience).command_timeout(patience);
-    client.connect(url).await.expect("a server")
+    let client = LockClient::builder().lease(10 * LEASE).wait(patience);
+    client.command_timeout(patience).connect_timeout(patience)
 }
 
 async fn settled(client: &LockClient) {

@@ -1,6 +1,6 @@
 //! One round trip's worth of renewals.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use lock_store::{Kind, Mode, RenewCommand, Renewal, StoreError, lease, runtime::LeaseInstant};
 use tokio::time::Instant;
@@ -11,10 +11,14 @@ use crate::{
     types::{LeaseState, LostCause},
 };
 
-/// Leases per round trip. With this size 100,000 leases are renewed in well below a thousand
-/// commands, even though the last batch of each second is not full. Each command blocks Redis for
-/// as long as 128 renewals take: half a millisecond, up to two on a busy server.
-const BATCH: usize = 128;
+/// Leases per round trip. Each command blocks Redis for as long as 32 renewals take, a seventh of a
+/// millisecond: a command of a request that arrives meanwhile waits for that long. Smaller batches
+/// would cost Redis more in total, because each command has costs besides its leases.
+pub(super) const BATCH: usize = 32;
+
+/// The time between two batches of leases that are due at the same moment, unless there are too many
+/// for it.
+const GAP: Duration = Duration::from_millis(1);
 
 /// A lease taken out of the schedule; it returns there when this is dropped, whatever the outcome.
 struct DueLease {
@@ -42,10 +46,17 @@ pub(crate) struct Batch {
 /// The properties that leases of one batch share.
 type Alike = (Kind, Mode, u16);
 
-/// Sorts the due leases: expired ones are lost, the others are put into batches.
+/// Sorts the due leases: expired ones are lost, and as many as fit in a batch are renewed now. The
+/// others are deferred: in a burst of renewals the commands of requests would wait for all of them.
+///
+/// Each renewal is deferred once, by at most a twelfth of the lease, however many there are. So when
+/// it is sent, seven twelfths of the lease are left, less the margin: if Redis is slow or does not
+/// answer, there is time for six more attempts.
 pub(crate) fn batches(schedule: &Schedule, due: Vec<Arc<Lease>>) -> Vec<Batch> {
     let now = LeaseInstant::now();
     let mut alike: HashMap<Alike, Vec<DueLease>> = HashMap::new();
+    let mut place = due.iter().filter(|lease| lease.state().renewal_deferred).count();
+    let count = due.len().div_ceil(BATCH);
     for lease in due {
         lease.expire(now);
         if lease.drop_unclaimed() || lease.state().stage != Stage::Held {
@@ -55,6 +66,16 @@ pub(crate) fn batches(schedule: &Schedule, due: Vec<Arc<Lease>>) -> Vec<Batch> {
             schedule.add(&lease);
             continue;
         };
+        // A lease that was deferred before is renewed now, however many there are.
+        if !schedule.together && !std::mem::take(&mut lease.state().renewal_deferred) {
+            let batches_before = place / BATCH;
+            place += 1;
+            if batches_before > 0 {
+                let at = lease.deferred(now, batches_before, count);
+                schedule.add_at(&lease, at);
+                continue;
+            }
+        }
         match lease.try_step() {
             Some(step) => {
                 let shard = lease.client.store.shard(&lease.key);
@@ -140,6 +161,16 @@ impl Lease {
         }
         let effective = self.client.effective_lease(state.length, state.confirmed);
         end.min(state.confirmed_at.after(lease::renewal_period(effective)))
+    }
+
+    /// When it is renewed if it waits for some of the batches that are due now.
+    fn deferred(&self, now: LeaseInstant, batches_before: usize, batches: usize) -> LeaseInstant {
+        let whole = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        let mut state = self.state();
+        state.renewal_deferred = true;
+        // Of a lease whose last renewal failed, less may be left.
+        let left = lease::renewal_period(state.length).min(now.until(state.valid_until));
+        now.after(GAP.min(left / 4 / whole(batches)).saturating_mul(whole(batches_before)))
     }
 
     /// The mode to renew in, unless the lease runs out by choice.

@@ -1,9 +1,10 @@
 //! Renewal (the watchdog): one task per client renews every lease before it ends.
 //!
 //! Leases are kept in the order in which they are due. A due lease is renewed together with those
-//! that soon will be, up to 128 leases per round trip. Each batch is separate: one that fails or
-//! hangs holds up no other. A lease of unknown outcome is tried again until its own clock shows
-//! that it is lost.
+//! that soon will be, up to 32 leases per round trip. If more are due at once, their batches are
+//! spread over time, so that commands of requests are executed in between. Each batch is separate:
+//! one that fails or hangs holds up no other. A lease of unknown outcome is tried again until its
+//! own clock shows that it is lost.
 
 mod batch;
 mod schedule;

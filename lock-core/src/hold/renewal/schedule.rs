@@ -15,6 +15,7 @@ use lock_store::{
 };
 use tokio::sync::Notify;
 
+use super::batch::BATCH;
 use crate::hold::{Lease, Stage, linger::Lingering};
 
 /// A lease's place in the schedule: the moment when it is due, or one so little later that no other
@@ -31,6 +32,9 @@ pub(crate) struct Schedule {
     pub(in crate::hold) lingering: Mutex<Lingering>,
     pub(crate) sooner: Notify,
     closed: AtomicBool,
+    /// All leases are renewed by one confirmation of a session: the more at once, the fewer
+    /// confirmations.
+    pub(super) together: bool,
 }
 
 #[derive(Debug, Default)]
@@ -52,6 +56,11 @@ impl Due {
 }
 
 impl Schedule {
+    /// `together`: the store has one lease for all locks.
+    pub(crate) fn new(together: bool) -> Self {
+        Self { together, ..Self::default() }
+    }
+
     /// Gives a lease its place, or a new one.
     pub(crate) fn add(&self, lease: &Arc<Lease>) {
         let at = lease.due();
@@ -155,7 +164,8 @@ impl Schedule {
         }
     }
 
-    /// Takes the leases that are due, and those that are due soon enough to be renewed with them.
+    /// Takes the leases that are due. If they do not fill a batch, also those that are due soon enough
+    /// to be renewed with them.
     /// Until each has its next place it is scheduled at its end, and is then checked whatever its
     /// renewal's outcome.
     pub(crate) fn take_due(&self, now: LeaseInstant) -> Vec<Arc<Lease>> {
@@ -163,7 +173,8 @@ impl Schedule {
         let mut due = self.lock();
         let mut limit = now;
         while let Some(entry) = due.leases.first_entry() {
-            if *entry.key() > limit {
+            let is_full = !self.together && taken.len() >= BATCH;
+            if *entry.key() > limit || (is_full && *entry.key() > now) {
                 break;
             }
             if let Some(lease) = entry.remove().upgrade() {

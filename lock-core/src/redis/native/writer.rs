@@ -20,7 +20,8 @@ use futures_util::{
     stream::{FuturesUnordered, StreamExt},
 };
 use lock_store::{
-    AcquireCommand, Kind, LeaveCommand, ReleaseCommand, Released, Unavailable, runtime::Tasks,
+    AcquireCommand, Kind, LeaveCommand, ReleaseCommand, Released, StoreError, Unavailable,
+    runtime::Tasks,
 };
 use redis::Value;
 use tokio::{
@@ -42,15 +43,14 @@ use crate::redis::{
 /// The most commands of a kind in one write: Redis serves no other client meanwhile.
 const MAX_BATCH: usize = 64;
 
-/// The outcome of a release, and whether the command was sent more than once.
-type ReleaseOutcome = Result<(Released, bool), Unavailable>;
+/// The answer to a release.
+type ReleaseAnswer = Result<Released, StoreError>;
 
 /// Counts of the commands that another one may have to wait for.
 #[derive(Debug, Default)]
 struct UnderWay {
-    /// Tries and releases without an answer.
+    /// Tries without an answer.
     tries: AtomicUsize,
-    releases: AtomicUsize,
     /// Tries in the queue.
     unsent: AtomicUsize,
 }
@@ -77,9 +77,10 @@ struct Try {
     answer: oneshot::Sender<Tried>,
 }
 
-struct QueuedRelease {
-    command: ReleaseCommand,
-    answer: oneshot::Sender<ReleaseOutcome>,
+/// Releases of one slot that are sent together.
+struct QueuedReleases {
+    commands: Vec<ReleaseCommand>,
+    answers: oneshot::Sender<Vec<ReleaseAnswer>>,
 }
 
 struct Leave {
@@ -89,7 +90,7 @@ struct Leave {
 
 enum Pending {
     Try(Try),
-    QueuedRelease(QueuedRelease),
+    Releases(QueuedReleases),
     Leave(Leave),
 }
 
@@ -97,7 +98,7 @@ enum Pending {
 #[derive(Default)]
 struct Taken {
     tries: Vec<Try>,
-    releases: Vec<QueuedRelease>,
+    releases: Vec<QueuedReleases>,
     leaves: Vec<Leave>,
 }
 
@@ -105,7 +106,7 @@ impl Taken {
     fn push(&mut self, one: Pending) {
         match one {
             Pending::Try(one) => self.tries.push(one),
-            Pending::QueuedRelease(one) => self.releases.push(one),
+            Pending::Releases(one) => self.releases.push(one),
             Pending::Leave(one) => self.leaves.push(one),
         }
     }
@@ -165,16 +166,14 @@ impl Writer {
         answered.await.unwrap_or(Tried::Unknown)
     }
 
-    pub(crate) async fn release(&self, command: ReleaseCommand) -> ReleaseOutcome {
-        let (_counted, is_alone) = Counted::new(&self.under_way.releases);
-        // Releases that are ready together share a script: in a batch each costs Redis about half
-        // as much as alone.
-        if is_alone && self.may_pass_queue() {
-            return self.batches.release(&command).await;
+    /// Releases locks of one slot.
+    pub(crate) async fn release_all(&self, commands: Vec<ReleaseCommand>) -> Vec<ReleaseAnswer> {
+        if self.may_pass_queue() {
+            return self.batches.release_all(&commands).await;
         }
-        let (answer, answered) = oneshot::channel();
-        let _ = self.queue.send(Pending::QueuedRelease(QueuedRelease { command, answer }));
-        answered.await.unwrap_or_else(|_| Err(Unavailable::unsent("the lock client is shut down")))
+        let ((answers, answered), count) = (oneshot::channel(), commands.len());
+        let _ = self.queue.send(Pending::Releases(QueuedReleases { commands, answers }));
+        answered.await.unwrap_or_else(|_| failed(count, &shut_down()))
     }
 
     pub(crate) async fn leave(&self, command: LeaveCommand) -> Result<(), Unavailable> {
@@ -183,7 +182,7 @@ impl Writer {
         }
         let (answer, answered) = oneshot::channel();
         let _ = self.queue.send(Pending::Leave(Leave { command, answer }));
-        answered.await.unwrap_or_else(|_| Err(Unavailable::unsent("the lock client is shut down")))
+        answered.await.unwrap_or_else(|_| Err(shut_down()))
     }
 
     /// Whether an undo may be sent at once: the try that it must undo is not in the queue.
@@ -192,8 +191,13 @@ impl Writer {
     }
 }
 
-fn too_few_answers() -> Unavailable {
-    Unavailable::unsent("BUG: too few answers to a batch")
+fn shut_down() -> Unavailable {
+    Unavailable::unsent("the lock client is shut down")
+}
+
+/// The answers to this number of releases that all failed.
+fn failed(count: usize, why: &Unavailable) -> Vec<ReleaseAnswer> {
+    (0..count).map(|_| Err(why.clone().into())).collect()
 }
 
 #[derive(Debug, Clone)]
@@ -263,15 +267,10 @@ impl Batches {
             };
             sending.push(send.boxed());
         }
-        for (slot, releases) in by_slot(releases, |one| self.wire.slot_of(&one.command.holder.key))
-        {
+        for QueuedReleases { commands, answers } in releases {
             let batches = self.clone();
             let send = async move {
-                let commands: Vec<_> = releases.iter().map(|one| &one.command).collect();
-                let outcomes = batches.release_all(slot, &commands).await;
-                for (one, outcome) in releases.into_iter().zip(outcomes) {
-                    let _ = one.answer.send(outcome);
-                }
+                let _ = answers.send(batches.release_all(&commands).await);
             };
             sending.push(send.boxed());
         }
@@ -303,53 +302,67 @@ impl Batches {
             && !self.refusals.is_recent(&command.holder.key)
     }
 
-    async fn release(&self, command: &ReleaseCommand) -> ReleaseOutcome {
-        let slot = self.wire.slot_of(&command.holder.key);
-        let mut again = false;
-        if self.is_plain(command) {
-            let (others, plain_again) = self.release_plain(slot, std::iter::once(command)).await?;
-            if others.is_empty() {
-                return Ok((Released::Freed, plain_again));
+    /// First the locks that most likely have no waiter, then the others. Returns the answer to each.
+    async fn release_all(&self, commands: &[ReleaseCommand]) -> Vec<ReleaseAnswer> {
+        let Some(first) = commands.first() else { return Vec::new() };
+        let slot = self.wire.slot_of(&first.holder.key);
+        if commands.iter().all(|command| self.is_plain(command)) {
+            let released = self.release_plain(slot, commands.iter()).await;
+            if let Ok((others, _)) = &released
+                && others.is_empty()
+            {
+                return commands.iter().map(|_| Ok(Released::Freed)).collect();
             }
-            again = plain_again;
+            let plain = (0..commands.len()).collect();
+            return Box::pin(self.release_rest(slot, commands, plain, released)).await;
         }
         // Boxed apart: the part above is moved for every release, and must be small.
-        let mut outcomes = Box::pin(self.release_whole(slot, &[command])).await;
-        let (released, whole_again) = outcomes.pop().unwrap_or_else(|| Err(too_few_answers()))?;
-        Ok((released, again || whole_again))
+        Box::pin(async {
+            let plain: Vec<_> =
+                (0..commands.len()).filter(|at| self.is_plain(&commands[*at])).collect();
+            let released = match plain.is_empty() {
+                true => Ok((Vec::new(), false)),
+                false => self.release_plain(slot, plain.iter().map(|at| &commands[*at])).await,
+            };
+            self.release_rest(slot, commands, plain, released).await
+        })
+        .await
     }
 
-    /// First the locks that most likely have no waiter, then the others. Returns the outcome of
-    /// each.
-    async fn release_all(&self, slot: u16, commands: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
-        let mut outcomes: Vec<Option<ReleaseOutcome>> = commands.iter().map(|_| None).collect();
-        let plain: Vec<_> = (0..commands.len()).filter(|at| self.is_plain(commands[*at])).collect();
+    /// Answers after the plain script, which has released the locks at `plain` except some.
+    async fn release_rest(
+        &self,
+        slot: u16,
+        commands: &[ReleaseCommand],
+        plain: Vec<usize>,
+        released: Result<(Vec<usize>, bool), Unavailable>,
+    ) -> Vec<ReleaseAnswer> {
+        let mut answers: Vec<Option<ReleaseAnswer>> = commands.iter().map(|_| None).collect();
         let mut again = false;
-        if !plain.is_empty() {
-            match self.release_plain(slot, plain.iter().map(|at| commands[*at])).await {
-                Ok((others, plain_again)) => {
-                    // The plain script may have run twice. Locks that it had released the first
-                    // time had no value the second time, and are now among the others: their
-                    // outcome must count as repeated too.
-                    again = plain_again;
-                    for (number, at) in plain.into_iter().enumerate() {
-                        if !others.contains(&(number + 1)) {
-                            outcomes[at] = Some(Ok((Released::Freed, again)));
-                        }
+        match released {
+            Ok((others, plain_again)) => {
+                // The plain script may have run twice. Locks that it had released the first time
+                // had no value the second time, and are now among the others: their outcome must
+                // count as repeated too.
+                again = plain_again;
+                for (number, at) in plain.into_iter().enumerate() {
+                    if !others.contains(&(number + 1)) {
+                        answers[at] = Some(Ok(Released::Freed));
                     }
                 }
-                Err(why) => plain.into_iter().for_each(|at| outcomes[at] = Some(Err(why.clone()))),
+            }
+            Err(why) => {
+                plain.into_iter().for_each(|at| answers[at] = Some(Err(why.clone().into())));
             }
         }
-        let rest: Vec<_> = (0..commands.len()).filter(|at| outcomes[*at].is_none()).collect();
+        let rest: Vec<_> = (0..commands.len()).filter(|at| answers[*at].is_none()).collect();
         if !rest.is_empty() {
-            let whole: Vec<_> = rest.iter().map(|at| commands[*at]).collect();
-            for (at, outcome) in rest.into_iter().zip(self.release_whole(slot, &whole).await) {
-                let outcome = outcome.map(|(released, whole)| (released, again || whole));
-                outcomes[at] = Some(outcome);
-            }
+            let whole: Vec<_> = rest.iter().map(|at| &commands[*at]).collect();
+            let whole = self.release_whole(slot, &whole, again).await;
+            rest.into_iter().zip(whole).for_each(|(at, answer)| answers[at] = Some(answer));
         }
-        outcomes.into_iter().map(|one| one.unwrap_or_else(|| Err(too_few_answers()))).collect()
+        let missing = || Err(Unavailable::unsent("BUG: too few answers to a batch").into());
+        answers.into_iter().map(|answer| answer.unwrap_or_else(missing)).collect()
     }
 
     /// By a script that reads only the locks' values. Returns the numbers, from 1, of those that
@@ -369,17 +382,23 @@ impl Batches {
         Ok((others, dispatched.again))
     }
 
-    /// By the script that also wakes waiters. Returns the outcome of each.
-    async fn release_whole(&self, slot: u16, commands: &[&ReleaseCommand]) -> Vec<ReleaseOutcome> {
+    /// By the script that also wakes waiters. `again`: some may be released already. Returns the
+    /// answer to each.
+    async fn release_whole(
+        &self,
+        slot: u16,
+        commands: &[&ReleaseCommand],
+        again: bool,
+    ) -> Vec<ReleaseAnswer> {
         let mut call = self.wire.release_all(commands.iter().copied());
         call.nonce = self.dispatcher.nonce();
-        match self.dispatch(slot, &call).await {
-            Ok(dispatched) => decode::released_all(&dispatched.answer)
-                .into_iter()
-                .map(|answer| answer.map(|released| (released, dispatched.again)))
-                .collect(),
-            Err(why) => commands.iter().map(|_| Err(why.clone())).collect(),
-        }
+        let dispatched = match self.dispatch(slot, &call).await {
+            Ok(dispatched) => dispatched,
+            Err(why) => return failed(commands.len(), &why),
+        };
+        let again = again || dispatched.again;
+        let answers = decode::released_all(&dispatched.answer).into_iter();
+        answers.map(|answer| Ok(decode::after_retry(answer?, again))).collect()
     }
 
     async fn dispatch(&self, slot: u16, call: &ScriptCall) -> Result<Dispatched, Unavailable> {

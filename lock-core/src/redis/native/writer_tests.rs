@@ -96,7 +96,8 @@ async fn a_release_is_sent_behind_the_queued_try_that_it_undoes() {
     for caller_goes in [false, true] {
         let world = World::start().await;
         let release = async |holder| {
-            let _ = world.writer.release(ReleaseCommand::new(holder, Mode::Write, 0)).await;
+            let _ =
+                world.writer.release_all(vec![ReleaseCommand::new(holder, Mode::Write, 0)]).await;
         };
         let holder = world.undo_queued(release, caller_goes).await;
         world.assert_behind(&holder);

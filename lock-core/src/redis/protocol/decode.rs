@@ -50,10 +50,38 @@ pub(crate) fn answers(reply: &Value, nonce: &str) -> Result<(), Unavailable> {
     Err(Unavailable::unsent("received a reply that belongs to another command: reconnecting"))
 }
 
+/// The outcome of a release that was perhaps sent more than once. After a retry the first attempt may
+/// have released the lock already: reported as gone, it would count as lost although the work under it
+/// was covered.
+pub(crate) fn after_retry(released: Released, again: bool) -> Released {
+    if again && released == Released::Gone { Released::StillHeld } else { released }
+}
+
 /// The outcome of each of several releases.
 pub(crate) fn released_all(answer: &Value) -> Vec<Result<Released, Unavailable>> {
     let Value::Array(parts) = answer else { return Vec::new() };
     parts.iter().skip(2).map(|part| Reply::List(vec![part.clone()]).released_at(0)).collect()
+}
+
+/// The outcome of each of several releases by a fast path, and how many clients have received that the
+/// lock is free; `None`: the full script must release it.
+pub(crate) fn released_together(answer: &Value, locks: usize) -> Vec<Option<(Released, i64)>> {
+    let Value::BulkString(text) = answer else { return vec![None; locks] };
+    let mut answers = vec![Some((Released::Freed, 0)); locks];
+    let words = std::str::from_utf8(text).unwrap_or_default().split(' ').skip(2);
+    for (at, outcome) in words.filter_map(|word| word.split_once(':')) {
+        let at = at.parse::<usize>().ok().and_then(|at| at.checked_sub(1));
+        let Some(answer) = at.and_then(|at| answers.get_mut(at)) else { continue };
+        let (status, received) = outcome.split_once(':').unwrap_or((outcome, "0"));
+        let released = match status {
+            "FREED" => Some(Released::Freed),
+            "RELEASED" => Some(Released::StillHeld),
+            "GONE" => Some(Released::Gone),
+            _ => None,
+        };
+        *answer = released.and_then(|released| Some((released, received.parse().ok()?)));
+    }
+    answers
 }
 
 /// The numbers, from 1, of the locks that had another value than their owners have put there.
@@ -338,6 +366,21 @@ mod tests {
         assert_eq!(remaining, MOST_SPAN);
         let long = Reply::new(bulk(&"x".repeat(10_000))).acquired().expect_err("no answer");
         assert!(long.to_string().len() < 300);
+    }
+
+    #[test]
+    fn of_several_releases_each_has_its_outcome() {
+        let of = |text: &str| released_together(&bulk(text), 3);
+        let freed = Some((Released::Freed, 0));
+        assert_eq!(of("DONE 7"), [freed; 3]);
+        assert_eq!(of("DONE 7 2:LEFT 3:FREED:4"), [freed, None, Some((Released::Freed, 4))]);
+        let others = [Some((Released::StillHeld, 0)), Some((Released::Gone, 1)), freed];
+        assert_eq!(of("DONE 7 1:RELEASED 2:GONE:1"), others);
+        // Whatever is not understood is left to the full script.
+        assert_eq!(of("DONE 7 1:FREED:x 2:OTHER 9:LEFT x:LEFT"), [None, None, freed]);
+        assert_eq!(released_together(&Value::Okay, 2), [None; 2]);
+        assert_eq!(after_retry(Released::Gone, true), Released::StillHeld);
+        assert_eq!(after_retry(Released::Gone, false), Released::Gone);
     }
 
     #[test]

@@ -30,12 +30,14 @@ pub(crate) struct ScriptCall {
     pub(crate) args: ArgBuffer,
     /// Not to be sent again after it may have been executed.
     pub(crate) non_idempotent: bool,
+    /// Calls of this script can be joined.
+    pub(crate) joinable: bool,
 }
 
 impl ScriptCall {
     pub(crate) fn new(script: &'static LockScript) -> Self {
         let (keys, args) = (ArgBuffer::default(), ArgBuffer::default());
-        Self { script, keys, nonce: String::new(), args, non_idempotent: false }
+        Self { script, keys, nonce: String::new(), args, non_idempotent: false, joinable: false }
     }
 
     pub(crate) fn non_idempotent(mut self) -> Self {
@@ -105,6 +107,12 @@ impl ScriptCall {
         self.keys.append(&member.keys);
         self.args.append(&member.args);
         self
+    }
+
+    /// Adds the keys and arguments of another call of this script.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.keys.append(&other.keys);
+        self.args.append(&other.args);
     }
 
     /// The key that determines where in a cluster the script runs.

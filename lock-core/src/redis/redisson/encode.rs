@@ -205,8 +205,12 @@ impl Wire for RedissonWire {
         let Holder { kind, key, owner } = &command.holder;
         let names = self.names(key);
         let rest = |call: ScriptCall| call.owner(owner).number(command.holds).flag(command.in_line);
-        let rest_by_default =
-            |call: ScriptCall| rest(call.key(names.waiters())).omit_trailing_defaults(&["0", "0"]);
+        let rest_by_default = |call: ScriptCall| {
+            let mut call = rest(call.key(names.waiters())).omit_trailing_defaults(&["0", "0"]);
+            // Without more arguments the fast path answers, which takes several locks.
+            call.joinable = call.args.count() == 1;
+            call
+        };
         match (kind, command.mode) {
             (Kind::ReadWrite, Mode::Read) => {
                 let call = ScriptCall::new(&scripts::RELEASE_READ).key(&names.lock);

@@ -12,7 +12,7 @@ on_every_wire! {
     a_thousand_waiters_of_one_process_contend_as_one
     local_handoffs_cost_a_tenth_of_a_command_a_turn
     readers_of_one_process_cost_a_twentieth_of_a_command_a_read
-    ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls
+    ten_thousand_holds_are_renewed_in_less_than_a_thousand_calls
     a_long_wait_costs_the_same_however_many_processes_wait
 }
 
@@ -148,7 +148,7 @@ async fn readers_of_one_process_cost_a_twentieth_of_a_command_a_read(wire: Wire)
     assert!(calls * 20 <= reads, "{calls} commands for {reads} reads");
 }
 
-async fn ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls(wire: Wire) {
+async fn ten_thousand_holds_are_renewed_in_less_than_a_thousand_calls(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
     let client = wire.builder().command_timeout(LIMIT).connect(&server.url()).await.unwrap();
@@ -166,7 +166,8 @@ async fn ten_thousand_holds_are_renewed_in_at_most_two_hundred_calls(wire: Wire)
     tokio::time::sleep(lease / 3).await;
     let calls = sent(&cli).await - before;
     println!("10,000 holds were renewed in {calls} calls in one period");
-    assert!(calls <= 200, "{calls} calls for 10,000 holds in one period");
+    // A command renews up to 32 holds, of one mode: 313 at least.
+    assert!(calls < 1_000, "{calls} calls for 10,000 holds in one period");
     // Until what was granted at first has ended for all of them.
     tokio::time::sleep(lease * 2 / 3).await;
     let lost = guards.iter().filter(|guard| !guard.is_held()).count();

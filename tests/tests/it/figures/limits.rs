@@ -17,7 +17,7 @@ const fn limit(figure: Figure, most: f64, reason: &'static str) -> Limit {
 
 /// Each is a ratio to the lock by hand. A margin is what the counts of several runs differ by: a
 /// request under the layer may execute some 250 instructions more, of 39,000.
-pub(super) const LIMITS: [Limit; 8] = [
+pub(super) const LIMITS: [Limit; 10] = [
     limit(Figure::RequestInstructions, 1.995, "first limit"),
     limit(Figure::RequestAllocations, 1.28, "first limit"),
     limit(Figure::FreeLockInstructions, 1.45, "first limit"),
@@ -30,4 +30,6 @@ pub(super) const LIMITS: [Limit; 8] = [
     limit(Figure::FreeLocksAllocations, 0.55, "first limit"),
     limit(Figure::RedisFreeLock, 1.42, "first limit"),
     limit(Figure::RedisTurn, 26.0, "first limit"),
+    limit(Figure::RedissonsFreeLock, 1.99, "first limit"),
+    limit(Figure::RedissonsFreeLocks, 1.81, "first limit"),
 ];

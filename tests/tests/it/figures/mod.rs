@@ -17,6 +17,7 @@ use lock_tests::{Process, RedisServer, bounded, free_port, release_binary};
 /// whatever is done once only drops out.
 const REPEATED: usize = 1_024;
 const REPEATED_IN_REDIS: usize = 256;
+const FEW: usize = 8;
 const MANY: usize = 64;
 /// What happens by time, such as looking after a connection, happens more often on a busy machine. It
 /// only adds, so the lowest of several counts is the truth.
@@ -39,6 +40,10 @@ enum Figure {
     RedisFreeLock,
     /// Of Redis, each time that a lock passes from one client to the other.
     RedisTurn,
+    /// Of Redis on Redisson's wire, of Redisson's hash by hand, without a fencing token: for a free lock of
+    /// one task, and for each of eight that are acquired and released together.
+    RedissonsFreeLock,
+    RedissonsFreeLocks,
 }
 
 type Figures = Vec<(Figure, f64)>;
@@ -73,11 +78,24 @@ async fn a_request_and_a_free_lock_execute_no_more_than_their_limits() {
 #[tokio::test]
 async fn redis_executes_no_more_than_the_limits_for_a_free_lock_and_for_a_turn() {
     check(async || {
-        let by_hand = in_redis("by-hand").await;
+        let by_hand = in_redis("by-hand", 1).await;
         vec![
-            (Figure::RedisFreeLock, in_redis("lock").await / by_hand),
-            (Figure::RedisTurn, in_redis("turns").await / by_hand),
+            (Figure::RedisFreeLock, in_redis("lock", 1).await / by_hand),
+            (Figure::RedisTurn, in_redis("turns", 1).await / by_hand),
         ]
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn redis_executes_no_more_than_the_limits_for_a_free_lock_on_redissons_wire() {
+    check(async || {
+        let mut figures = Vec::new();
+        for (tasks, figure) in [(1, Figure::RedissonsFreeLock), (FEW, Figure::RedissonsFreeLocks)] {
+            let by_hand = in_redis("redissons-hash", tasks).await;
+            figures.push((figure, in_redis("redissons-lock", tasks).await / by_hand));
+        }
+        figures
     })
     .await;
 }
@@ -150,7 +168,7 @@ async fn in_client(what: &str, tasks: usize) -> Executed {
 }
 
 /// Counts the instructions that Redis executes for each repetition.
-async fn in_redis(what: &str) -> f64 {
+async fn in_redis(what: &str, tasks: usize) -> f64 {
     let program = repeat().await;
     let server = env::var("REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned());
     let mut totals = Vec::new();
@@ -161,7 +179,8 @@ async fn in_redis(what: &str) -> f64 {
         let redis = Counted::start(&words.map(ToOwned::to_owned));
         redis.process.line("Ready to accept connections", PATIENCE).await;
         let address = format!("127.0.0.1:{port}");
-        let words = ["redis", what, "1", &count.to_string(), &address];
+        let (tasks, count) = (tasks.to_string(), count.to_string());
+        let words = ["redis", what, &tasks, &count, &address];
         let repeat = words.iter().fold(Process::builder(&program), |repeat, word| repeat.arg(word));
         let repeat = repeat.start();
         let status = bounded(PATIENCE, repeat.exited(PATIENCE)).await;
@@ -170,6 +189,6 @@ async fn in_redis(what: &str) -> f64 {
         totals.push(redis.executed().await);
     }
     let each = (totals[1] - totals[0]).over(REPEATED_IN_REDIS).instructions;
-    println!("{what} in Redis: {each:.0}");
+    println!("{what}, {tasks} tasks, in Redis: {each:.0}");
     each
 }

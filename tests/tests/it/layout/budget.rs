@@ -11,12 +11,12 @@ const BUDGETS: &str = "tests/code_lines.txt";
 /// A budget further above its count is lowered: otherwise a folder could fill up again in silence.
 const SLACK: usize = 60;
 /// The lines that can be read in an evening: see ARCHITECTURE.md.
-const EVENING: usize = 4_800;
+const EVENING: usize = 4_900;
 /// A file above this says in its first lines why it is not two, and there are few.
 const LARGE: usize = 250;
 
 /// The kernel, as ARCHITECTURE.md lists it.
-const KERNEL: [&str; 25] = [
+const KERNEL: [&str; 26] = [
     "lock-store/src/lock_store.rs",
     "lock-store/src/command.rs",
     "lock-store/src/outcome.rs",
@@ -29,6 +29,7 @@ const KERNEL: [&str; 25] = [
     "lock-core/src/hold/state.rs",
     "lock-core/src/hold/reconcile.rs",
     "lock-core/src/hold/reconcile_queue.rs",
+    "lock-core/src/hold/release_batch.rs",
     "lock-core/src/hold/silent_shards.rs",
     "lock-core/src/hold/start.rs",
     "lock-core/src/hold/renewal",

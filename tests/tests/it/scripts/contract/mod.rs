@@ -12,4 +12,5 @@ mod memory_limit;
 mod quick;
 mod replies;
 mod sharded;
+mod together;
 mod wire_arguments;

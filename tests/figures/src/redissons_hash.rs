@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use redis::{Script, aio::MultiplexedConnection};
 use tokio::time::sleep;
 
-use lock_figures::{LEASE, OnTheirWay, POLL, dial};
+use crate::{LEASE, OnTheirWay, POLL, dial};
 
 static TAKE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
@@ -42,32 +42,33 @@ static GIVE_BACK: LazyLock<Script> = LazyLock::new(|| {
 });
 
 #[derive(Clone)]
-pub(crate) struct RedissonsHash {
+pub struct RedissonsHash {
     connection: MultiplexedConnection,
     with_token: bool,
+    awaited: bool,
     on_their_way: OnTheirWay,
 }
 
-pub(crate) struct Held {
+pub struct HashHeld {
     key: String,
     owner: String,
 }
 
 impl RedissonsHash {
-    pub(super) async fn connect(url: &str, with_token: bool) -> Self {
+    pub async fn connect(url: &str, with_token: bool, awaited: bool) -> Self {
         let mut connection = dial(url).await;
         for script in [&TAKE, &TAKE_WITH_TOKEN, &GIVE_BACK] {
             script.load_async(&mut connection).await.expect("SCRIPT LOAD");
         }
-        Self { connection, with_token, on_their_way: OnTheirWay::default() }
+        Self { connection, with_token, awaited, on_their_way: OnTheirWay::default() }
     }
 
-    pub(super) async fn take(&self, key: &str) -> Held {
+    pub async fn take(&self, key: &str) -> HashHeld {
         let owner = format!("{:032x}", fastrand::u128(..));
         while self.try_to_take(key, &owner).await == 0 {
             sleep(POLL).await;
         }
-        Held { key: key.to_owned(), owner }
+        HashHeld { key: key.to_owned(), owner }
     }
 
     /// 0 where another has it.
@@ -83,18 +84,22 @@ impl RedissonsHash {
         call.invoke_async(&mut self.connection.clone()).await.expect("EVALSHA")
     }
 
-    pub(super) fn give_back(&self, held: Held) {
+    pub async fn give_back(&self, held: HashHeld) {
         let mut connection = self.connection.clone();
-        self.on_their_way.send(async move {
+        let release = async move {
             let channel = format!("redisson_lock__channel:{{{}}}", held.key);
             let mut call = GIVE_BACK.key(held.key);
             call.key(channel).arg(held.owner);
             let deleted: i64 = call.invoke_async(&mut connection).await.expect("EVALSHA");
             assert_eq!(deleted, 1, "the lock was gone");
-        });
+        };
+        if self.awaited {
+            return release.await;
+        }
+        self.on_their_way.send(release);
     }
 
-    pub(super) async fn settled(&self) {
+    pub async fn settled(&self) {
         self.on_their_way.settled().await;
     }
 }
