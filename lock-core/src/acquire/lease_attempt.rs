@@ -73,9 +73,7 @@ impl Lease {
         alone: bool,
     ) -> AcquireCommand {
         let waits = wait_deadline.deadline.is_some();
-        // A lease that found no other in the way is sent at once: no other has queued behind it yet.
-        let waiting =
-            if alone && self.state().waited { self.client.gate.queued(&self.key) } else { 0 };
+        let waiting = if alone { self.client.gate.queued(&self.key) } else { 0 };
         let place = waits.then_some(PLACE);
         let reserves = alone && self.client.store.reserves_tokens();
         let handoffs = if reserves && waiting > 0 {
