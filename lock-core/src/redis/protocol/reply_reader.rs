@@ -86,8 +86,8 @@ impl ReplyReader {
 
     /// Takes the next reply, if it is complete.
     pub(crate) fn next(&mut self) -> Result<Option<Value>, Malformed> {
-        // Most replies are short and have arrived as a whole: they are read once, not twice. Within so few
-        // bytes no reply is too long.
+        // Most replies are short and have arrived as a whole: they are read once, not twice. None of them is
+        // longer than a reply may be.
         let arrived = &self.bytes[self.start..self.end];
         if self.complete == 0
             && let Some((value, rest)) = decode(&arrived[..arrived.len().min(SHORT)], MAX_DEPTH)
