@@ -107,7 +107,7 @@ async fn in_redis(what: &str, tasks: usize, count: usize, url: &str) {
     match what {
         "by-hand" => by_hand(&HandRolled::connect(url, true).await, tasks, count).await,
         "lock" => {
-            let release = async |guard: LockGuard| _ = guard.release().await.expect("a release");
+            let release = async |guard: LockGuard| guard.release().await.expect("a release");
             lock(&client(url).await, tasks, count, release).await;
         }
         "turns" => turns(count, url).await,
