@@ -104,7 +104,9 @@ pub mod __private {
     //! Items of a policy that the layers use. Not part of the public interface.
 
     pub use crate::{
-        key::{KeyTemplates, RequestKey, RequestValues, Source, Untyped},
+        key::{
+            KeyTemplates, PathParameters, RequestKey, RequestKeys, RequestValues, Source, Untyped,
+        },
         settings::{AnswerOverride, LockName, LockSettings, ShadowOutcome, kill_switch},
     };
     #[cfg(feature = "file")]

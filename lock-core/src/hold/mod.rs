@@ -243,11 +243,12 @@ impl Hold {
         let now = LeaseInstant::now();
         let cause = {
             let lease = self.lease.state();
-            let end = self.state().end;
-            match end {
+            let own = self.state();
+            let max_hold_ends = own.max_hold.map(|most| self.granted_at.after(most));
+            match own.end {
                 Some(end) => return Err(self.lost(end.cause())),
                 None if now >= lease.valid_until => LostCause::Expired,
-                None if self.max_hold_ends().is_some_and(|end| now >= end) => LostCause::MaxHold,
+                None if max_hold_ends.is_some_and(|end| now >= end) => LostCause::MaxHold,
                 None => return Ok(()),
             }
         };

@@ -20,12 +20,20 @@ pub(crate) struct ScopeHolds {
     origin: Mutex<Option<Arc<dyn WorkOrigin>>>,
 }
 
-/// The slots by key and client. Most scopes lock one key: an ordered map needs no hash for it.
+/// The slots by key and client.
 #[derive(Debug, Default)]
 struct Slots {
-    map: BTreeMap<(LockKey, ClientId), Arc<ScopeSlot>>,
+    /// Most scopes lock one key: no map is allocated for it.
+    first: Option<((LockKey, ClientId), Arc<ScopeSlot>)>,
+    others: BTreeMap<(LockKey, ClientId), Arc<ScopeSlot>>,
     /// How many there may be before those that are not used any more are removed.
     limit: usize,
+}
+
+impl Slots {
+    fn iter(&self) -> impl Iterator<Item = (&(LockKey, ClientId), &Arc<ScopeSlot>)> {
+        self.first.iter().map(|(of, slot)| (of, slot)).chain(&self.others)
+    }
 }
 
 /// This number of slots is kept in any case.
@@ -49,7 +57,7 @@ impl ScopeHolds {
     pub(crate) fn live(&self, is: impl Fn(&ClientId) -> bool) -> Vec<Arc<Hold>> {
         let mut holds: Vec<_> = {
             let slots = self.slots.lock();
-            let of_clients = slots.map.iter().filter(|((_, of), _)| is(of));
+            let of_clients = slots.iter().filter(|((_, of), _)| is(of));
             of_clients.filter_map(|(_, slot)| slot.hold()).collect()
         };
         // Outside the lock of the slots, which every acquisition of the scope takes.
@@ -91,7 +99,7 @@ impl ScopeHolds {
         };
         let on_key: Vec<_> = {
             let slots = self.slots.lock();
-            slots.map.iter().filter_map(holds).collect()
+            slots.iter().filter_map(holds).collect()
         };
         on_key.iter().any(|hold| {
             let guards = hold.state().guards;
@@ -102,22 +110,30 @@ impl ScopeHolds {
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.slots.lock().map.len()
+        self.slots.lock().iter().count()
     }
 
     pub(crate) fn slot(&self, client: &ClientId, key: &LockKey) -> Arc<ScopeSlot> {
         let mut slots = self.slots.lock();
-        let Slots { map, limit } = &mut *slots;
-        if map.len() >= FEW.max(*limit) {
+        let Slots { first, others, limit } = &mut *slots;
+        if let Some(((known, of), slot)) = first
+            && (&*known, &*of) == (key, client)
+        {
+            return Arc::clone(slot);
+        }
+        if others.len() >= FEW.max(*limit) {
             // A scope that lives long locks many keys. The number of slots may double before the
             // next search, so that each slot costs little. A slot that an acquisition has borrowed
             // stays: with a second slot for the same key, two acquisitions of the scope would
             // contend with each other.
-            map.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.hold().is_some());
-            *limit = 2 * map.len();
+            others.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.hold().is_some());
+            *limit = 2 * others.len();
         }
-        let slot = map.entry((key.clone(), client.clone())).or_default();
-        Arc::clone(slot)
+        let of = (key.clone(), client.clone());
+        if first.is_none() {
+            return Arc::clone(&first.insert((of, Arc::default())).1);
+        }
+        Arc::clone(others.entry(of).or_default())
     }
 }
 

@@ -110,14 +110,15 @@ fn describe(
 impl ClientInner {
     /// Counts an acquisition that found the lock taken, whether it was granted in the end or not.
     pub(super) fn count_contended(&self, request: &LockRequest, since: Instant) {
-        self.statistics.hot_keys.count(&request.key, since.elapsed());
-        self.record_hot_keys(request.kind, &request.key);
+        let now = Instant::now();
+        self.statistics.hot_keys.count(&request.key, now.saturating_duration_since(since));
+        self.record_hot_keys(request.kind, &request.key, now);
     }
 
     /// Writes down which keys are hot here, so that a page of any process can add them up. Nothing is
     /// written for a client whose acquisitions never wait.
-    fn record_hot_keys(&self, kind: Kind, key: &LockKey) {
-        if self.settings.record_work && self.statistics.hot_keys.record_is_due() {
+    fn record_hot_keys(&self, kind: Kind, key: &LockKey, now: Instant) {
+        if self.settings.record_work && self.statistics.hot_keys.record_is_due(now) {
             let source = WorkSource::Client(Arc::clone(&self.statistics.hot_keys));
             self.work_log.put(Holder::new(kind, key.clone(), self.owners.whole()), source);
         }

@@ -54,8 +54,8 @@ impl HotKeys {
     }
 
     /// Whether they are to be written down now: at most every ten seconds.
-    pub(crate) fn record_is_due(&self) -> bool {
-        let (mut due, now) = (self.due.lock(), Instant::now());
+    pub(crate) fn record_is_due(&self, now: Instant) -> bool {
+        let mut due = self.due.lock();
         let is_due = due.is_none_or(|due| now >= due);
         if is_due {
             *due = Some(now + RECORD_EVERY);

@@ -11,12 +11,13 @@ mod templates;
 mod untyped;
 
 use lock_core::LockKey;
+use smallvec::SmallVec;
 
 use crate::settings::LockName;
 
 pub use key_values::KeyValues;
 pub use rejection::KeyRejection;
-pub use request_values::RequestValues;
+pub use request_values::{PathParameters, RequestValues};
 #[cfg(feature = "file")]
 pub(crate) use sha256::sha256;
 #[cfg(feature = "file")]
@@ -38,6 +39,9 @@ pub struct RequestKey {
     /// The template of the key, which may be logged where the key may not.
     pub template: Option<LockName>,
 }
+
+/// The keys of a request: most have one, which needs no allocation.
+pub type RequestKeys = SmallVec<[RequestKey; 1]>;
 
 impl From<LockKey> for RequestKey {
     fn from(key: LockKey) -> Self {

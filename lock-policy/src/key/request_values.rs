@@ -3,8 +3,12 @@
 use std::borrow::Cow;
 
 use http::{HeaderValue, header::COOKIE, request::Parts};
+use smallvec::SmallVec;
 
 use super::{cookie_header, key_values::KeyValues, rejection::KeyRejection, source::Source};
+
+/// The names and values of a route's parameters: most routes have few, which need no allocation.
+pub type PathParameters<'r> = SmallVec<[(&'r str, &'r str); 2]>;
 
 /// The parts of a request that templates may use.
 #[derive(Debug)]
@@ -12,7 +16,7 @@ pub struct RequestValues<'r> {
     /// The request without its body.
     pub parts: &'r Parts,
     /// The route's parameters, percent-decoded.
-    pub path: Vec<(&'r str, &'r str)>,
+    pub path: PathParameters<'r>,
     /// The sources of claims and extensions.
     pub registered: &'r KeyValues,
 }

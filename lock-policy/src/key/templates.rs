@@ -6,8 +6,8 @@ use lock_core::LockKey;
 use lock_key::{Placeholder, Segment, Template};
 
 use super::{
-    RequestKey, rejection::KeyRejection, request_values::RequestValues, sha256::sha256,
-    source::Source, template_error::KeyTemplateError,
+    RequestKey, RequestKeys, rejection::KeyRejection, request_values::RequestValues,
+    sha256::sha256, source::Source, template_error::KeyTemplateError,
 };
 use crate::settings::LockName;
 
@@ -91,7 +91,7 @@ impl KeyTemplates {
     ///
     /// The reason why the request has no key: [`KeyRejection::missing`] if the client must send a
     /// value.
-    pub fn keys(&self, values: &RequestValues<'_>) -> Result<Vec<RequestKey>, KeyRejection> {
+    pub fn keys(&self, values: &RequestValues<'_>) -> Result<RequestKeys, KeyRejection> {
         self.0.iter().map(|template| template.key(values)).collect()
     }
 }

@@ -3,7 +3,7 @@ use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 use futures_util::FutureExt;
 use lock_core::{__private::Spec, AcquireError, LockClient, LockError, LockKey, Mode, MultiGuard};
 use lock_policy::{
-    __private::{RequestKey, ShadowOutcome},
+    __private::{RequestKey, RequestKeys, ShadowOutcome},
     Enforce, Outcome, Unlocked,
 };
 use tracing::Instrument;
@@ -66,7 +66,7 @@ pub async fn run<F: Future>(
             if enforce != Enforce::Off {
                 record::shadow(&policy.name, ShadowOutcome::Refuse);
             }
-            Vec::new()
+            RequestKeys::new()
         }
         Err(invalid) => {
             record::refused(&policy.name, mode, Outcome::KeyInvalid);
@@ -209,7 +209,7 @@ impl FunctionLocks<'_> {
     fn inside_unenforced(&self, keys: &[RequestKey]) -> RequestContext {
         self.context.inside(Enclosing {
             name: self.policy.name.clone(),
-            keys: keys.to_vec(),
+            keys: keys.into(),
             kind: self.policy.kind,
             mode: self.mode,
             enforced: false,
@@ -219,7 +219,7 @@ impl FunctionLocks<'_> {
 }
 
 /// Returns the keys, unless a value is not a valid key.
-fn keys(spec: &Spec) -> Result<Vec<RequestKey>, LockError> {
+fn keys(spec: &Spec) -> Result<RequestKeys, LockError> {
     let keys = spec.keys.as_ref().map_err(Clone::clone)?.iter();
     let keys = keys.map(|key| Ok(LockKey::try_from(key).map_err(AcquireError::from)?.into()));
     keys.collect()

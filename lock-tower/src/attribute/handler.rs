@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use http::StatusCode;
 use lock_core::{__private::Spec, LockKey};
 use lock_policy::{
-    __private::{AnswerOverride, LockSettings, RequestKey},
+    __private::{AnswerOverride, LockSettings, RequestKey, RequestKeys},
     KeyRejection, Outcome,
 };
 use tracing::Instrument;
@@ -130,7 +130,7 @@ fn answering(statuses: &[(Outcome, u16)]) -> LockSettings {
 
 /// Returns the attribute's keys. Their values come from the request, so an invalid one is the
 /// client's fault.
-fn keys(spec: &Spec) -> Result<Vec<RequestKey>, KeyRejection> {
+fn keys(spec: &Spec) -> Result<RequestKeys, KeyRejection> {
     let keys = spec.keys.as_ref().map_err(Clone::clone)?;
     let keys = keys.iter().map(|key| Ok(RequestKey::from(LockKey::try_from(key)?)));
     keys.collect()

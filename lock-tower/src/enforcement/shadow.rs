@@ -23,7 +23,7 @@ pub(crate) struct Shadow {
     measurement: Measurement,
     /// Logged when the request ends.
     #[allow(dead_code, reason = "held until it is dropped")]
-    request: Option<LoggedRequest>,
+    request: Option<Box<LoggedRequest>>,
 }
 
 enum Measurement {
@@ -75,7 +75,8 @@ impl Shadow {
             }
             None
         }));
-        Self { measurement, request }
+        // Boxed: every request has room for this, and few are logged.
+        Self { measurement, request: request.map(Box::new) }
     }
 
     /// Runs `work` concurrently with the measurement.

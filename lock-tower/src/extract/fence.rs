@@ -8,6 +8,7 @@ use axum::{
 use http::request::Parts;
 use lock_core::{FencingToken, LockGuard};
 use lock_policy::{__private::LockName, Outcome};
+use smallvec::smallvec;
 
 use crate::{
     outcome::{caller::Caller, rejection::Rejection},
@@ -84,7 +85,7 @@ impl Fence {
         slot.fill(SlotEntry {
             name: LockName::from(guard.key().to_string()),
             mode: guard.mode(),
-            views: vec![guard.view()],
+            views: smallvec![guard.view()],
             unlocked: None,
             reacquire: None,
         });

@@ -12,6 +12,7 @@ use lock_core::{
     Mode, MultiGuard, ParkError,
 };
 use lock_policy::Unlocked;
+use smallvec::{SmallVec, smallvec};
 
 use crate::request::{
     context::RequestContext,
@@ -84,7 +85,7 @@ impl Locked {
     /// ```
     #[must_use]
     pub fn of(name: impl Into<String>, guard: &LockGuard) -> Self {
-        Self::filled(name.into(), vec![guard.view()])
+        Self::filled(name.into(), smallvec![guard.view()])
     }
 
     /// Returns a view of the locks of several keys: like [`of`](Self::of).
@@ -93,7 +94,7 @@ impl Locked {
         Self::filled(name.into(), guard.views().collect())
     }
 
-    fn filled(name: String, views: Vec<LockView>) -> Self {
+    fn filled(name: String, views: SmallVec<[LockView; 1]>) -> Self {
         let mode = weakest(&views).unwrap_or(Mode::Write);
         let slot = LockSlot::default();
         slot.fill(SlotEntry { name: name.into(), mode, views, unlocked: None, reacquire: None });

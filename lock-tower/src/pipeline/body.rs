@@ -27,7 +27,8 @@ pin_project! {
     pub struct LockBody<B> {
         #[pin]
         inner: BodySource<B>,
-        held: Option<HeldBody>,
+        // Boxed: most answers are sent without a lock, and each is moved several times.
+        held: Option<Box<HeldBody>>,
     }
 }
 
@@ -67,7 +68,10 @@ impl<B> LockBody<B> {
     /// Wraps the inner service's body; the lock stays held until the body has ended.
     pub(crate) fn under(body: B, held: RequestHold) -> Self {
         let stopped = held.stopped().map(|stopped| Box::pin(stopped) as BoxFuture<'static, Lost>);
-        Self { inner: BodySource::Service { body }, held: Some(HeldBody { held, stopped }) }
+        Self {
+            inner: BodySource::Service { body },
+            held: Some(Box::new(HeldBody { held, stopped })),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lock_core::Mode;
 use lock_policy::{
-    __private::{RequestKey, ShadowOutcome},
+    __private::{RequestKeys, ShadowOutcome},
     Enforce, KeyRejection,
 };
 
@@ -23,8 +23,8 @@ pub(crate) fn keys_of(
     mode: Mode,
     enforce: Enforce,
     caller: &Arc<Caller>,
-    keys: Result<Vec<RequestKey>, KeyRejection>,
-) -> Result<Vec<RequestKey>, Rejection> {
+    keys: Result<RequestKeys, KeyRejection>,
+) -> Result<RequestKeys, Rejection> {
     let bad = match keys {
         Ok(keys) => return Ok(keys),
         Err(bad) => bad,
@@ -42,5 +42,5 @@ pub(crate) fn keys_of(
             "shadow: the request would have been refused"
         );
     }
-    Ok(Vec::new())
+    Ok(RequestKeys::new())
 }

@@ -3,7 +3,10 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use lock_core::{AcquireError, LockClient, LockKey, Mode, MultiGuard};
-use lock_policy::{__private::RequestKey, Enforce};
+use lock_policy::{
+    __private::{RequestKey, RequestKeys},
+    Enforce,
+};
 
 use super::conflict;
 use crate::{
@@ -21,7 +24,7 @@ pub(crate) struct PendingLocks {
     pub(crate) policy: Arc<Policy>,
     pub(crate) client: LockClient,
     /// The keys. Empty if the request lacks its key and the policy allows that.
-    pub(crate) keys: Vec<RequestKey>,
+    pub(crate) keys: RequestKeys,
     pub(crate) mode: Mode,
     /// For which keys the locks are enforced.
     pub(crate) enforce: Enforce,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderName, request::Parts};
 use lock_core::{__private::check, LockClient};
 use lock_policy::{
-    __private::RequestKey, Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnMissingKey,
+    __private::RequestKeys, Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnMissingKey,
     Outcome, RequestBody,
 };
 
@@ -78,7 +78,7 @@ impl RouteLock {
         &self,
         context: &RequestContext,
         parts: &Parts,
-        keys: Result<Vec<RequestKey>, KeyRejection>,
+        keys: Result<RequestKeys, KeyRejection>,
     ) -> Result<PendingLocks, Rejection> {
         let mode = self.mode.on(self.policy.kind, &parts.method);
         let keys = keys.or_else(|bad| self.without_key(bad));
@@ -145,11 +145,11 @@ impl RouteLock {
     }
 
     /// Returns the keys to lock for a request without a valid key, if the policy allows that.
-    fn without_key(&self, bad: KeyRejection) -> Result<Vec<RequestKey>, KeyRejection> {
+    fn without_key(&self, bad: KeyRejection) -> Result<RequestKeys, KeyRejection> {
         match &self.on_missing_key {
             _ if bad.outcome() != Outcome::KeyMissing => Err(bad),
-            OnMissingKey::Skip => Ok(Vec::new()),
-            OnMissingKey::Constant(key) => Ok(vec![key.clone().into()]),
+            OnMissingKey::Skip => Ok(RequestKeys::new()),
+            OnMissingKey::Constant(key) => Ok(RequestKeys::from_iter([key.clone().into()])),
             _ => Err(bad),
         }
     }

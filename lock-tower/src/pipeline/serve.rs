@@ -35,7 +35,7 @@ pub(crate) const FENCE: HeaderName = HeaderName::from_static("lock-fence");
 pub(crate) fn serve<S, B, R>(
     pending: PendingLocks,
     context: RequestContext,
-    mut inner: S,
+    inner: S,
     mut parts: Parts,
     body: B,
 ) -> impl Future<Output = Result<Response<LockBody<R>>, S::Error>> + Send
@@ -60,7 +60,7 @@ where
                 }
             }
         }
-        let (mut held, inside) = match pending.enter(&context).await {
+        let (held, inside) = match pending.enter(&context).await {
             Ok(entered) => entered,
             Err(rejection) => {
                 return Ok(reject::answer(rejection, Some(parts)).await.map(LockBody::ours));
@@ -72,23 +72,42 @@ where
         let answers_for_loss = policy.fallbacks.contains_key(&Outcome::Lost);
         let kept = answers_for_loss.then(|| Box::new(parts.clone()));
         inside.insert_with(slot, &mut parts.extensions);
-        let span = held.span();
         let request = Request::from_parts(parts, body);
-        let done = async move {
-            // Enter the scope for `call` too: a service may do its work there, before its future is
-            // polled.
-            let work = inside.run(lazy(move |_| inner.call(request)).flatten());
-            let work = pin!(work.fuse());
-            let done = run_under_lock(&mut held, work).await;
-            complete(held, kept, done).await
-        }
-        .instrument(span);
         match policy.settings.on_disconnect.unwrap_or_default() {
             // Boxed: few policies need memory for it.
-            OnDisconnect::Finish => Box::pin(detach(done)).await,
-            _ => done.await,
+            OnDisconnect::Finish => {
+                Box::pin(detach(serve_held(held, inside, inner, request, kept))).await
+            }
+            _ => serve_held(held, inside, inner, request, kept).await,
         }
     }
+}
+
+/// Calls `inner` with the request under its locks, in their span.
+fn serve_held<S, B, R>(
+    mut held: RequestHold,
+    inside: RequestContext,
+    mut inner: S,
+    request: Request<B>,
+    kept: Option<Box<Parts>>,
+) -> impl Future<Output = Result<Response<LockBody<R>>, S::Error>> + Send
+where
+    S: Service<Request<B>, Response = Response<R>> + Send + 'static,
+    S::Future: Send,
+    S::Error: Send + 'static,
+    B: Send + 'static,
+    R: Body + Send + 'static,
+{
+    let span = held.span();
+    async move {
+        // Enter the scope for `call` too: a service may do its work there, before its future is
+        // polled.
+        let work = inside.run(lazy(move |_| inner.call(request)).flatten());
+        let work = pin!(work.fuse());
+        let done = run_under_lock(&mut held, work).await;
+        complete(held, kept, done).await
+    }
+    .instrument(span)
 }
 
 /// Runs the work under the hold. The caller owns the hold and created it before the work, so the

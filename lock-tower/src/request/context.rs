@@ -5,7 +5,7 @@ use std::{iter, sync::Arc};
 use futures_util::FutureExt;
 use http::{Extensions, request::Parts};
 use lock_core::{Kind, LockClient, LockKey, Mode, Scope};
-use lock_policy::__private::{LockName, RequestKey};
+use lock_policy::__private::{LockName, RequestKey, RequestKeys};
 
 use super::{deadline::RequestDeadline, lock_slot::LockSlot};
 use crate::{lock_settings::attribute_rules::AttributeRules, outcome::caller::Caller};
@@ -35,7 +35,7 @@ pub(crate) struct RequestContext {
 #[derive(Debug)]
 pub(crate) struct Enclosing {
     pub(crate) name: LockName,
-    pub(crate) keys: Vec<RequestKey>,
+    pub(crate) keys: RequestKeys,
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
     /// Whether it is enforced for all of its keys, which depends on the policy.
@@ -177,6 +177,8 @@ fn earliest(
 
 #[cfg(test)]
 mod tests {
+    use smallvec::SmallVec;
+
     use super::*;
     use crate::request::lock_slot::SlotEntry;
 
@@ -187,7 +189,7 @@ mod tests {
         layer.fill(SlotEntry {
             name: LockName::Fixed("layer"),
             mode: Mode::Read,
-            views: Vec::new(),
+            views: SmallVec::new(),
             unlocked: None,
             reacquire: None,
         });

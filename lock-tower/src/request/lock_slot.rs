@@ -5,6 +5,7 @@ use std::sync::{
 
 use lock_core::{__private::OneOrMany, Acquire, Kind, LockClient, LockView, Mode, Scope};
 use lock_policy::{__private::LockName, Outcome, Unlocked};
+use smallvec::SmallVec;
 
 use crate::lock_settings::policy::Policy;
 
@@ -34,7 +35,7 @@ pub(crate) struct SlotEntry {
     pub(crate) name: LockName,
     pub(crate) mode: Mode,
     /// One view for each locked key, in the order of the keys.
-    pub(crate) views: Vec<LockView>,
+    pub(crate) views: SmallVec<[LockView; 1]>,
     pub(crate) unlocked: Option<Unlocked>,
     /// Acquires the same lock again. `None` if there is no lock, or no request.
     pub(crate) reacquire: Option<Reacquire>,

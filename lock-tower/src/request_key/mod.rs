@@ -7,7 +7,10 @@ use std::{fmt, sync::Arc};
 
 use http::request::Parts;
 use lock_core::LockKey;
-use lock_policy::{__private::RequestKey, KeyRejection, KeyValues};
+use lock_policy::{
+    __private::{RequestKey, RequestKeys},
+    KeyRejection, KeyValues,
+};
 
 #[cfg(feature = "axum")]
 use lock_policy::__private::KeyTemplates;
@@ -37,7 +40,7 @@ impl KeySource {
         &self,
         parts: &mut Parts,
         #[cfg_attr(not(feature = "axum"), expect(unused_variables))] values: &KeyValues,
-    ) -> Result<Vec<RequestKey>, KeyRejection> {
+    ) -> Result<RequestKeys, KeyRejection> {
         match self {
             #[cfg(feature = "axum")]
             Self::Templates(templates) => route_parameters::keys(templates, parts, values).await,

@@ -3,7 +3,7 @@
 use axum::extract::{FromRequestParts, RawPathParams, rejection::RawPathParamsRejection};
 use http::request::Parts;
 use lock_policy::{
-    __private::{KeyTemplates, RequestKey, RequestValues},
+    __private::{KeyTemplates, RequestKeys, RequestValues},
     KeyRejection, KeyValues,
 };
 
@@ -12,7 +12,7 @@ pub(crate) async fn keys(
     templates: &KeyTemplates,
     parts: &mut Parts,
     registered: &KeyValues,
-) -> Result<Vec<RequestKey>, KeyRejection> {
+) -> Result<RequestKeys, KeyRejection> {
     let path = if templates.name_path_parameters() { Some(parameters(parts).await?) } else { None };
     templates.keys(&RequestValues { parts, path: path.iter().flatten().collect(), registered })
 }

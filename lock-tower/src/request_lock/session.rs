@@ -1,6 +1,6 @@
 use lock_core::LockClient;
 use lock_policy::{
-    __private::{KeyTemplates, RequestValues, Source},
+    __private::{KeyTemplates, PathParameters, RequestValues, Source},
     KeyRejection, KeyTemplateError, KeyValues, OnMissingKey,
 };
 use tower_sessions_core::{Session, session::Id};
@@ -67,12 +67,15 @@ impl RequestLockLayer {
             if parts.extensions.get::<Session>().is_some() {
                 return Err(KeyRejection::misconfigured(INSIDE));
             }
-            let values = RequestValues { parts, path: Vec::new(), registered: &none };
+            let values = RequestValues { parts, path: PathParameters::new(), registered: &none };
             let value = values.value(&cookie)?.ok_or_else(|| cookie.missing())?;
             // The session has this id, whatever its spelling. A signed or encrypted value has none
             // that is readable here.
             let id = value.parse::<Id>().map_or(value, |id| id.to_string().into());
-            let keys = template.keys(&RequestValues { path: vec![("id", &id)], ..values })?;
+            let keys = template.keys(&RequestValues {
+                path: PathParameters::from_iter([("id", &*id)]),
+                ..values
+            })?;
             Ok(keys.into_iter().map(|key| key.key).collect::<Vec<_>>())
         });
         Ok(layer.name("session").on_missing_key(OnMissingKey::Skip))

@@ -10,11 +10,12 @@ mod cycles;
 mod in_step;
 mod requests;
 
-use std::{env, time::Duration};
+use std::{env, sync::Arc, time::Duration};
 
+use futures_util::future::join_all;
 use lock_core::{LockClient, LockClientBuilder, LockGuard};
 use lock_figures::{HandRolled, LEASE, RedissonsHash};
-use tokio::{runtime::Builder, time::sleep};
+use tokio::{runtime::Builder, sync::Mutex, task::yield_now, time::sleep};
 
 use self::{cycles::cycles, requests::requests};
 
@@ -48,6 +49,11 @@ async fn in_client(what: &str, tasks: usize, count: usize, url: &str) {
             requests(requests::under_the_layer(client.clone()), count).await;
             settled(&client).await;
         }
+        "request-under-attribute" => {
+            let client = client(url).await;
+            requests(requests::under_the_attribute(client.clone()), count).await;
+            settled(&client).await;
+        }
         "by-hand" => {
             let locks = HandRolled::connect(url, false).await;
             by_hand(&locks, tasks, count).await;
@@ -58,7 +64,40 @@ async fn in_client(what: &str, tasks: usize, count: usize, url: &str) {
             lock(&client, tasks, count, async |guard| drop(guard)).await;
             settled(&client).await;
         }
+        "local-turns" => {
+            let client = client(url).await;
+            let lock = client.reentrant("hot");
+            local_turns(tasks, count, move || lock.clone().acquire()).await;
+            settled(&client).await;
+        }
+        "local-turns-of-mutex" => {
+            let mutex = Arc::new(Mutex::new(()));
+            local_turns(tasks, count, move || Arc::clone(&mutex).lock_owned()).await;
+        }
         _ => panic!("nothing is called {what}"),
+    }
+}
+
+/// Tasks of this process take turns: while one holds the lock, all others wait for it.
+async fn local_turns<F>(
+    tasks: usize,
+    count: usize,
+    acquire: impl Fn() -> F + Clone + Send + 'static,
+) where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let take_turns = (0..tasks).map(|_| {
+        let acquire = acquire.clone();
+        tokio::spawn(async move {
+            for _ in 0..count / tasks {
+                let held = acquire().await;
+                yield_now().await;
+                drop(held);
+            }
+        })
+    });
+    for ended in join_all(take_turns.collect::<Vec<_>>()).await {
+        ended.expect("a task that takes turns");
     }
 }
 
@@ -68,7 +107,7 @@ async fn in_redis(what: &str, tasks: usize, count: usize, url: &str) {
     match what {
         "by-hand" => by_hand(&HandRolled::connect(url, true).await, tasks, count).await,
         "lock" => {
-            let release = async |guard: LockGuard| _ = guard.release().await.expect("a release");
+            let release = async |guard: LockGuard| guard.release().await.expect("a release");
             lock(&client(url).await, tasks, count, release).await;
         }
         "redissons-hash" => {
@@ -81,7 +120,7 @@ async fn in_redis(what: &str, tasks: usize, count: usize, url: &str) {
         }
         "redissons-lock" => {
             let client = settings().redisson().connect(url).await.expect("a server");
-            let release = async |guard: LockGuard| _ = guard.release().await.expect("a release");
+            let release = async |guard: LockGuard| guard.release().await.expect("a release");
             lock(&client, tasks, count, release).await;
         }
         "turns" => turns(count, url).await,

@@ -10,7 +10,7 @@ use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use lock_core::LockClient;
 use lock_figures::HandRolled;
-use lock_tower::RequestLockLayer;
+use lock_tower::{RequestLockLayer, RequestScopeLayer, distributed_lock};
 use tower::ServiceExt;
 
 pub(crate) fn without_lock() -> Router {
@@ -24,6 +24,11 @@ pub(crate) fn by_hand(locks: HandRolled) -> Router {
 pub(crate) fn under_the_layer(client: LockClient) -> Router {
     let layer = RequestLockLayer::new(client, "item:{id}").expect("a template");
     Router::new().route("/items/{id}", put(change).route_layer(layer))
+}
+
+pub(crate) fn under_the_attribute(client: LockClient) -> Router {
+    let layer = RequestScopeLayer::new(client);
+    Router::new().route("/items/{id}", put(change_under_attribute).route_layer(layer))
 }
 
 pub(crate) async fn requests(router: Router, count: usize) {
@@ -50,6 +55,11 @@ pub(crate) async fn request(router: &Router, number: usize) {
 }
 
 async fn change(Path(_id): Path<u64>) -> &'static str {
+    "changed"
+}
+
+#[distributed_lock(key = "item:{id}")]
+async fn change_under_attribute(Path(id): Path<u64>) -> &'static str {
     "changed"
 }
 

@@ -135,6 +135,7 @@ mod tests {
     use std::time::Duration;
 
     use redis::{PushKind, Value};
+    use smallvec::smallvec;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
     use super::*;
@@ -172,8 +173,8 @@ mod tests {
         drop(transport.send(&commands(&["B", "C"]), Some(Instant::now())));
         let last = transport.send(&commands(&["D"]), None);
         far.write_all(b"+a\r\n+b\r\n-ERR c\r\n+d\r\n").await.expect("it is open");
-        assert_eq!(first.await, Ok(vec![text("a")]));
-        assert_eq!(last.await, Ok(vec![text("d")]));
+        assert_eq!(first.await, Ok(smallvec![text("a")]));
+        assert_eq!(last.await, Ok(smallvec![text("d")]));
         let mut sent = [0; 44];
         far.read_exact(&mut sent).await.expect("it is open");
         assert_eq!(
@@ -196,7 +197,7 @@ mod tests {
         let letters = ["A", "B", "C", "D", "E", "F", "G", "H"];
         let all = (0..100).map(|at| transport.send(&commands(&[letters[at % 8]; 4]), None));
         for (at, replies) in all.collect::<Vec<_>>().into_iter().enumerate() {
-            assert_eq!(replies.await, Ok(vec![text(letters[at % 8]); 4]));
+            assert_eq!(replies.await, Ok(smallvec![text(letters[at % 8]); 4]));
         }
         server.await.expect("it sees every command");
     }
@@ -229,13 +230,13 @@ mod tests {
         let late = transport.send(&commands(&["B"]), Some(started));
         tokio::time::sleep(LIMIT / 2).await;
         far.write_all(b"+a\r\n").await.expect("it is open");
-        assert_eq!(before.await, Ok(vec![text("a")]));
+        assert_eq!(before.await, Ok(smallvec![text("a")]));
         let in_time = transport.send(&commands(&["C"]), Some(Instant::now()));
         assert_eq!(late.await, Err(NoReply::Late));
         assert_eq!(started.elapsed().as_millis(), LIMIT.as_millis());
         assert!(!transport.has_ended(), "something was answered meanwhile");
         far.write_all(b"+b\r\n+c\r\n").await.expect("it is open");
-        assert_eq!(in_time.await, Ok(vec![text("c")]));
+        assert_eq!(in_time.await, Ok(smallvec![text("c")]));
     }
 
     #[tokio::test(start_paused = true)]
@@ -259,7 +260,7 @@ mod tests {
             let (transport, mut far, mut pushed) = open(4_096);
             let first = transport.send(&commands(&["A"]), None);
             far.write_all(strange.as_bytes()).await.expect("it is open");
-            assert_eq!(first.await, Ok(vec![text("a")]));
+            assert_eq!(first.await, Ok(smallvec![text("a")]));
             transport.ended().await;
             assert!(pushed.recv().await.is_none(), "the receiver of pushes learns of it");
         }
@@ -311,7 +312,7 @@ mod tests {
         let (transport, mut far, mut pushed) = open(4_096);
         let other = transport.send(&commands(&["A"]), None);
         far.write_all(b">2\r\n$12\r\nsunsubscribe\r\n$1\r\nx\r\n+a\r\n").await.expect("it is open");
-        assert_eq!(other.await, Ok(vec![text("a")]));
+        assert_eq!(other.await, Ok(smallvec![text("a")]));
         let push = pushed.recv().await.expect("a push");
         assert_eq!(
             (push.kind, push.data),

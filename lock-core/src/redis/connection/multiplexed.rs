@@ -10,7 +10,10 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::redis::{
     connect::{ConnectError, Server},
-    connection::transport::{NoReply, Transport, push_channel},
+    connection::{
+        queue::Replies,
+        transport::{NoReply, Transport, push_channel},
+    },
     protocol::{Packed, Request, ScriptCall, SendOptions},
 };
 
@@ -178,7 +181,7 @@ impl Connection {
         &self,
         commands: &Packed,
         sent: Option<Instant>,
-    ) -> impl Future<Output = Result<Vec<Value>, Failure>> + Send + use<> {
+    ) -> impl Future<Output = Result<Replies, Failure>> + Send + use<> {
         self.transport.send(commands, sent).map_err(Failure::from)
     }
 
@@ -206,7 +209,7 @@ impl Connection {
 }
 
 /// The answer to a single command.
-fn one(mut answers: Vec<Value>) -> Result<Value, Failure> {
+fn one(mut answers: Replies) -> Result<Value, Failure> {
     let answer = answers.pop().unwrap_or(Value::Nil);
     answer.extract_error().map_err(Failure::ServerError)
 }

@@ -4,6 +4,7 @@ use std::{collections::VecDeque, sync::Arc, task::Waker, time::Duration};
 
 use lock_store::runtime::Mutex;
 use redis::{PushInfo, PushKind, Value};
+use smallvec::SmallVec;
 use thiserror::Error;
 use tokio::{
     sync::{
@@ -31,14 +32,17 @@ pub(super) enum Unexpected {
     Pushes,
 }
 
+/// The replies to the commands of one write: most scripts are sent alone, and need no allocation for theirs.
+pub(super) type Replies = SmallVec<[Value; 1]>;
+
 /// Commands of one write that wait for their replies.
 pub(super) struct Waiting {
-    replies: Vec<Value>,
+    replies: Replies,
     missing: usize,
     /// When they were sent, if the command timeout counts for them.
     sent: Option<Instant>,
     /// The caller, unless its time is over.
-    caller: Option<oneshot::Sender<Result<Vec<Value>, NoReply>>>,
+    caller: Option<oneshot::Sender<Result<Replies, NoReply>>>,
     /// The replies are pushes, as those of `SUBSCRIBE` are.
     subscribes: bool,
 }
@@ -72,11 +76,11 @@ impl Queue {
         commands: &Packed,
         sent: Option<Instant>,
         subscribes: bool,
-    ) -> oneshot::Receiver<Result<Vec<Value>, NoReply>> {
+    ) -> oneshot::Receiver<Result<Replies, NoReply>> {
         let (caller, replies) = oneshot::channel();
         let missing = commands.count;
         let waiting = Waiting {
-            replies: Vec::with_capacity(missing),
+            replies: Replies::with_capacity(missing),
             missing,
             sent,
             caller: Some(caller),

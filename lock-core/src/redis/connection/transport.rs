@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::driver::Driver;
-use super::queue::{Queue, end_late};
+use super::queue::{Queue, Replies, end_late};
 use crate::redis::{
     connect::{ConnectError, Server, Stream},
     protocol::{Packed, ReplyReader},
@@ -119,13 +119,13 @@ impl Transport {
         &self,
         commands: &Packed,
         sent: Option<Instant>,
-    ) -> impl Future<Output = Result<Vec<Value>, NoReply>> + Send + use<> {
+    ) -> impl Future<Output = Result<Replies, NoReply>> + Send + use<> {
         let replies = self.queue.push(commands, sent, false);
         async { replies.await.unwrap_or(Err(NoReply::Ended)) }
     }
 
     /// As `send`, for commands that subscribe and unsubscribe.
-    pub(crate) async fn subscribe(&self, commands: &Packed) -> Result<Vec<Value>, NoReply> {
+    pub(crate) async fn subscribe(&self, commands: &Packed) -> Result<Replies, NoReply> {
         self.queue.push(commands, None, true).await.unwrap_or(Err(NoReply::Ended))
     }
 

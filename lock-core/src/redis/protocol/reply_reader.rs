@@ -14,6 +14,8 @@ const MAX_VALUES: usize = 131_072;
 const MAX_LINE: usize = 64 * 1_024;
 /// The room that is kept between replies.
 const ROOM: usize = 8 * 1_024;
+/// The replies to most commands fit into it.
+const SHORT: usize = 1_024;
 /// Scripts nest their replies less deep. Values that are nested deeper are left to the redis crate.
 const MAX_DEPTH: usize = 4;
 
@@ -84,6 +86,15 @@ impl ReplyReader {
 
     /// Takes the next reply, if it is complete.
     pub(crate) fn next(&mut self) -> Result<Option<Value>, Malformed> {
+        // Most replies are short and have arrived as a whole: they are read once, not twice. None of them is
+        // longer than a reply may be.
+        let arrived = &self.bytes[self.start..self.end];
+        if self.complete == 0
+            && let Some((value, rest)) = decode(&arrived[..arrived.len().min(SHORT)], MAX_DEPTH)
+        {
+            self.start += arrived.len().min(SHORT) - rest.len();
+            return Ok(Some(value));
+        }
         if !self.is_complete()? {
             return Ok(None);
         }
@@ -194,14 +205,18 @@ fn decode(bytes: &[u8], depth: usize) -> Option<(Value, &[u8])> {
         b'$' => match length(line).ok()? {
             None => Value::Nil,
             Some(length) => {
-                let text = rest.get(..length)?;
-                return Some((Value::BulkString(text.to_owned()), rest.get(length + 2..)?));
+                let rest_after = rest.get(length..)?.strip_prefix(b"\r\n")?;
+                return Some((Value::BulkString(rest[..length].to_owned()), rest_after));
             }
         },
         b'*' => match length(line).ok()? {
             None => Value::Nil,
             Some(length) => {
                 let depth = depth.checked_sub(1)?;
+                // Before there is room for them: not all of them have arrived.
+                if length > rest.len() {
+                    return None;
+                }
                 let (mut values, mut rest) = (Vec::with_capacity(length), rest);
                 for _ in 0..length {
                     let (value, after) = decode(rest, depth)?;

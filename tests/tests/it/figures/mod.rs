@@ -1,5 +1,5 @@
-//! What locks and requests cost, in instructions and allocations, as ratios to a lock by hand that is
-//! counted in the same run: so neither another machine nor another compiler changes them much.
+//! What locks and requests cost, in instructions and allocations, as ratios to a lock by hand, or to Tokio's
+//! mutex, that is counted in the same run: so neither another machine nor another compiler changes them much.
 //!
 //! `cargo test --workspace --test it figures:: -- --nocapture` prints them. The program `repeat` of
 //! `lock-figures` is built in a release build for it. Linux only, as valgrind is counted on.
@@ -19,6 +19,8 @@ const REPEATED: usize = 1_024;
 const REPEATED_IN_REDIS: usize = 256;
 const FEW: usize = 8;
 const MANY: usize = 64;
+/// Tasks that take turns with one lock.
+const TURNING: usize = 16;
 /// What happens by time, such as looking after a connection, happens more often on a busy machine. It
 /// only adds, so the lowest of several counts is the truth.
 const ATTEMPTS: usize = 3;
@@ -30,12 +32,17 @@ enum Figure {
     /// Of a request under the layer, above one without a lock.
     RequestInstructions,
     RequestAllocations,
+    /// Of a request to a handler under the attribute.
+    AttributeInstructions,
+    AttributeAllocations,
     /// Of a free lock that one task acquires and releases.
     FreeLockInstructions,
     FreeLockAllocations,
     /// Of each of 64 free locks that 64 tasks acquire together, then release.
     FreeLocksInstructions,
     FreeLocksAllocations,
+    /// Of a lock that passes from one task of the process to the next, of Tokio's mutex.
+    LocalTurnInstructions,
     /// Of Redis, for a free lock that one task acquires and releases.
     RedisFreeLock,
     /// Of Redis, each time that a lock passes from one client to the other.
@@ -51,16 +58,20 @@ type Figures = Vec<(Figure, f64)>;
 #[tokio::test]
 async fn a_request_and_a_free_lock_execute_no_more_than_their_limits() {
     check(async || {
-        let [bare, by_hand, layer] = [
-            in_client("request", 1).await,
-            in_client("request-by-hand", 1).await,
-            in_client("request-under-layer", 1).await,
-        ];
-        let (instructions, allocations) = ratios(layer - bare, by_hand - bare);
-        let mut figures = vec![
-            (Figure::RequestInstructions, instructions),
-            (Figure::RequestAllocations, allocations),
-        ];
+        let bare = in_client("request", 1).await;
+        let by_hand = in_client("request-by-hand", 1).await - bare;
+        let mut figures = Vec::new();
+        for (what, of_instructions, of_allocations) in [
+            ("request-under-layer", Figure::RequestInstructions, Figure::RequestAllocations),
+            (
+                "request-under-attribute",
+                Figure::AttributeInstructions,
+                Figure::AttributeAllocations,
+            ),
+        ] {
+            let (instructions, allocations) = ratios(in_client(what, 1).await - bare, by_hand);
+            figures.extend([(of_instructions, instructions), (of_allocations, allocations)]);
+        }
         for (tasks, of_instructions, of_allocations) in [
             (1, Figure::FreeLockInstructions, Figure::FreeLockAllocations),
             (MANY, Figure::FreeLocksInstructions, Figure::FreeLocksAllocations),
@@ -71,6 +82,16 @@ async fn a_request_and_a_free_lock_execute_no_more_than_their_limits() {
             figures.extend([(of_instructions, instructions), (of_allocations, allocations)]);
         }
         figures
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_turn_within_the_process_executes_no_more_than_its_limit() {
+    check(async || {
+        let turn = in_client("local-turns", TURNING).await;
+        let of_mutex = in_client("local-turns-of-mutex", TURNING).await;
+        vec![(Figure::LocalTurnInstructions, turn.instructions / of_mutex.instructions)]
     })
     .await;
 }
@@ -122,7 +143,7 @@ async fn check(count: impl AsyncFn() -> Figures) {
         lowest.iter_mut().zip(again).for_each(|(least, (_, value))| least.1 = least.1.min(value));
     }
     for (figure, value) in &lowest {
-        println!("{figure:?}: {value:.4} of by hand, at most {}", most(*figure));
+        println!("{figure:?}: {value:.4}, at most {}", most(*figure));
     }
     let above = above(&lowest);
     assert!(
