@@ -18,10 +18,12 @@
 
 mod authority;
 mod browser;
+mod callgrind;
 mod child;
 mod cli;
 mod clock_shift;
 mod connected;
+mod cut_off;
 pub mod figures;
 mod file_limit;
 mod free_port;
@@ -60,9 +62,11 @@ struct Readme;
 
 pub use authority::{Authority, Identity};
 pub use browser::Browser;
+pub use callgrind::{Executed, check_valgrind};
 pub use cli::{Cli, ConnectedClient};
 pub use clock_shift::ClockShift;
 pub use connected::connected;
+pub use cut_off::CutOff;
 pub use file_limit::raise_file_limit;
 pub use free_port::free_port;
 pub use in_memory_directory::in_memory_directory;

@@ -82,10 +82,15 @@ fn build(bin: &str, target: &Path, selection: &[String]) -> PathBuf {
     path.unwrap_or_else(|| panic!("cargo named no executable {bin}"))
 }
 
-/// Target directory and profile of the running test: `<target>/<profile>/deps/<test>`.
+/// Target directory and profile of the running test, `<target>/<profile>/deps/<test>`, or of another
+/// program, `<target>/<profile>/<program>`.
 fn own_place() -> (PathBuf, String) {
     let test = std::env::current_exe().expect("a running test has a path");
-    let profile = test.ancestors().nth(2);
+    let folder = test.parent();
+    let profile = match folder {
+        Some(deps) if deps.ends_with("deps") => deps.parent(),
+        folder => folder,
+    };
     let target = profile.and_then(Path::parent);
     let (Some(profile), Some(target)) = (profile.and_then(Path::file_name), target) else {
         panic!("{} is in no target directory", test.display());

@@ -18,57 +18,42 @@ pub(crate) struct Args {
     /// Write everything here too, as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
-    /// Only these.
+    /// Write the figures between the markers of this document, and draw the plots into `plots`
+    /// beside it.
+    #[arg(long, conflicts_with = "only")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Measure only these.
     #[arg(long, value_enum)]
     pub(crate) only: Vec<What>,
-    /// How the cost of one operation grows with what else is there, on top of the rest.
-    #[arg(long)]
-    pub(crate) curves: bool,
-    /// Also Redisson, and Curator on ZooKeeper, on the JVM: needs a JDK and Maven.
-    #[arg(long)]
-    pub(crate) jvm: bool,
-    /// Draw the curves into this directory, as SVG.
-    #[arg(long)]
-    pub(crate) plots: Option<PathBuf>,
 }
 
-/// A part of the comparison, by the ratio that comes of it.
+/// A part of the comparison. The rows of the goals are in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub(crate) enum What {
-    SequentialVsHandRolled,
-    #[value(name = "parallel64_vs_rslock")]
-    Parallel64VsRslock,
-    #[value(name = "hot_key", aliases = ["hot_key_turn_us", "hot_key_commands_per_turn"])]
-    HotKey,
-    #[value(name = "hot_key_4_processes_vs_rtt")]
+    Http,
+    Instructions,
+    ContendedTurn,
+    #[value(name = "hot_key_4_processes")]
     HotKeyProcesses,
-    #[value(name = "release_1000_readers")]
-    ReleaseAmongReaders,
-    HotReadsCommandsPerRead,
-    #[value(name = "link_1ms_vs_hand_rolled")]
-    SlowLink,
-    HttpVsHandRolled,
-    #[value(name = "renew_100k_commands")]
-    RenewCommands,
-    BytesPerHold,
-    BytesPerWaiter,
-    /// Needs a JDK and Maven.
-    TurnsVsRedisson,
-    /// Needs a JDK and Maven.
+    HotKey,
+    ReaderAmongReaders,
+    CommandsWhileWaiting,
     #[value(name = "zookeeper")]
     ZooKeeper,
-    CurveReaders,
-    CurveWaiters,
-    CurveKeys,
-    CurveProcesses,
-}
-
-impl What {
-    fn is_curve(self) -> bool {
-        use What::{CurveKeys, CurveProcesses, CurveReaders, CurveWaiters};
-        matches!(self, CurveReaders | CurveWaiters | CurveKeys | CurveProcesses)
-    }
+    ReconnectBytes,
+    #[value(name = "renew_100k_commands")]
+    Renewal,
+    HotReads,
+    SlowLink,
+    #[value(name = "parallel64")]
+    Parallel64,
+    BytesPerHold,
+    BytesPerWaiter,
+    Throughput,
+    HandOver,
+    /// Takes twenty minutes more: only if it is named.
+    TurnsVsRedisson,
 }
 
 /// What this program does in another process.
@@ -90,15 +75,8 @@ impl Args {
     pub(crate) fn parts(&self) -> Vec<What> {
         let all = What::value_variants().iter().copied();
         match self.only.is_empty() {
-            true => all.filter(|what| self.asks_for(*what)).collect(),
+            true => all.filter(|what| *what != What::TurnsVsRedisson).collect(),
             false => all.filter(|what| self.only.contains(what)).collect(),
-        }
-    }
-
-    fn asks_for(&self, what: What) -> bool {
-        match what {
-            What::TurnsVsRedisson | What::ZooKeeper => self.jvm,
-            what => self.curves || !what.is_curve(),
         }
     }
 }

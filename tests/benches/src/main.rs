@@ -1,7 +1,7 @@
 //! The comparison: the locks beside others, and beside what Redis can do at most.
 //!
 //! ```text
-//! cargo run --release -p lock-benches --features peers -- --curves --json compare.json
+//! cargo run --release -p lock-benches --features peers -- --markdown docs/performance.md
 //! ```
 //!
 //! It starts its own Redis and measures one subject after the other, several times over, so that a
@@ -14,7 +14,6 @@
 mod args;
 mod clock;
 mod contest;
-mod curves;
 mod cycles;
 mod http;
 mod link;
@@ -26,11 +25,11 @@ mod subject;
 mod turns;
 
 use clap::Parser;
-use serde_json::json;
+use lock_tests::{JavaProgram, check_valgrind, class_path, release_binary};
 use tokio::runtime::{Builder, Runtime};
 
-use args::{Args, Role};
-use report::Report;
+use args::{Args, Role, What};
+use report::{About, Report};
 use setup::BenchSetup;
 
 fn main() {
@@ -54,13 +53,14 @@ fn as_services_have() -> Runtime {
 
 async fn compare(args: &Args) {
     lock_tests::raise_file_limit(4_096);
+    prepare(&args.parts()).await;
     let world = BenchSetup::start(args.quick).await;
-    let about = json!({
-        "redis": world.observer.version().await,
-        "cores": std::thread::available_parallelism().map_or(0, usize::from),
-        "repeats": world.repeats(),
-        "quick": args.quick,
-    });
+    let about = About {
+        redis: world.observer.version().await,
+        cores: std::thread::available_parallelism().map_or(0, usize::from),
+        repeats: world.repeats(),
+        quick: args.quick,
+    };
     let mut report = Report::default();
     for what in args.parts() {
         eprintln!("measuring {what:?}");
@@ -68,12 +68,26 @@ async fn compare(args: &Args) {
         world.observer.empty().await;
         // After each part: what was measured is not lost with what fails later.
         if let Some(path) = &args.json {
-            let text = format!("{:#}\n", report.json(&about));
+            let text = format!("{:#}\n", report.json(&about.json()));
             std::fs::write(path, text).expect("a file that can be written");
         }
     }
-    if let Some(directory) = &args.plots {
-        curves::plot::draw(&report.curves, directory);
+    if let Some(document) = &args.markdown {
+        report.write_into(document, &about);
     }
     println!("{report}");
+}
+
+/// Fails before the first measurement if a program is missing, and builds the others.
+async fn prepare(parts: &[What]) {
+    let counted = [What::Instructions, What::ContendedTurn, What::ReaderAmongReaders];
+    if parts.iter().any(|part| counted.contains(part)) {
+        check_valgrind();
+    }
+    if parts.contains(&What::Instructions) {
+        release_binary("lock-figures", "repeat").await;
+    }
+    if parts.contains(&What::ZooKeeper) {
+        class_path(JavaProgram::Curator).await;
+    }
 }

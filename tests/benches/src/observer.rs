@@ -1,7 +1,8 @@
 //! What Redis has done, by its own account.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, future::ready};
 
+use futures_util::{Stream, StreamExt};
 use redis::aio::MultiplexedConnection;
 
 use lock_figures::dial;
@@ -21,22 +22,19 @@ const ONLY_SENT: [&str; 12] = [
     "client|",
     "script|",
 ];
-const SCRIPT_CALLS: [&str; 2] = ["evalsha", "eval"];
 
 /// Looks at a server without being counted.
 #[derive(Clone)]
-pub(crate) struct Observer(MultiplexedConnection);
+pub(crate) struct Observer {
+    connection: MultiplexedConnection,
+    url: String,
+}
 
 /// All that was done so far.
 pub(crate) struct Seen {
-    commands: BTreeMap<String, Count>,
+    /// Calls by the name of the command.
+    commands: BTreeMap<String, u64>,
     processor_us: f64,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Count {
-    calls: u64,
-    us: u64,
 }
 
 /// What was done between two looks.
@@ -48,13 +46,11 @@ pub(crate) struct Spent {
     pub(crate) within: f64,
     /// Microseconds of processor time.
     pub(crate) processor_us: f64,
-    /// Microseconds inside scripts.
-    pub(crate) script_us: f64,
 }
 
 impl Observer {
     pub(crate) async fn connect(url: &str) -> Self {
-        Self(dial(url).await)
+        Self { connection: dial(url).await, url: url.to_owned() }
     }
 
     pub(crate) async fn look(&self) -> Seen {
@@ -73,30 +69,20 @@ impl Observer {
 
     /// Removes what earlier runs left behind. No lock is held then.
     pub(crate) async fn empty(&self) {
-        let mut connection = self.0.clone();
+        let mut connection = self.connection.clone();
         redis::cmd("FLUSHALL").exec_async(&mut connection).await.expect("FLUSHALL");
     }
 
-    /// The time from a question to its answer, one after the other with a pause before each.
-    pub(crate) async fn round_trips(&self, time: Duration, pause: Duration) -> Vec<u64> {
-        let mut connection = self.0.clone();
-        let (ping, mut round_trips) = (redis::cmd("PING"), Vec::new());
-        let end = crate::clock::now() + crate::clock::nanos(time);
-        loop {
-            if !pause.is_zero() {
-                tokio::time::sleep(pause).await;
-            }
-            let requested = crate::clock::now();
-            if requested >= end {
-                return round_trips;
-            }
-            ping.exec_async(&mut connection).await.expect("PING");
-            round_trips.push(crate::clock::now() - requested);
-        }
+    /// Returns the commands that clients send from now on, as Redis shows them. Those that scripts
+    /// call are left out. It makes Redis slower.
+    pub(crate) async fn commands_of_clients(&self) -> impl Stream<Item = String> + use<> {
+        let client = redis::Client::open(self.url.as_str()).expect("a URL");
+        let monitor = client.get_async_monitor().await.expect("MONITOR");
+        monitor.into_on_message().filter(|line: &String| ready(!line.contains(" lua] ")))
     }
 
     async fn info(&self, section: &str) -> String {
-        let mut connection = self.0.clone();
+        let mut connection = self.connection.clone();
         let info = redis::cmd("INFO").arg(section).to_owned();
         info.query_async(&mut connection).await.expect("INFO")
     }
@@ -108,15 +94,11 @@ impl Seen {
     pub(crate) fn since(&self, before: &Self, also: &[&str]) -> Spent {
         let mut spent =
             Spent { processor_us: self.processor_us - before.processor_us, ..Spent::default() };
-        for (name, count) in &self.commands {
-            let earlier = before.commands.get(name).copied().unwrap_or_default();
-            let (calls, us) = (count.calls - earlier.calls, count.us - earlier.us);
+        for (name, calls) in &self.commands {
+            let calls = calls - before.commands.get(name).copied().unwrap_or_default();
             match is_sent(name) || also.contains(&name.as_str()) {
                 true => spent.sent += calls as f64,
                 false => spent.within += calls as f64,
-            }
-            if SCRIPT_CALLS.contains(&name.as_str()) {
-                spent.script_us += us as f64;
             }
         }
         spent
@@ -131,14 +113,11 @@ fn is_sent(command: &str) -> bool {
 }
 
 /// A line of `INFO commandstats`, without the observer's own commands.
-fn counted(line: &str) -> Option<(String, Count)> {
+fn counted(line: &str) -> Option<(String, u64)> {
     let (name, figures) = line.strip_prefix("cmdstat_")?.split_once(':')?;
-    let figure = |name: &str| {
-        let figure = figures.split(',').find_map(|figure| figure.strip_prefix(name))?;
-        figure.parse().ok()
-    };
-    let count = Count { calls: figure("calls=")?, us: figure("usec=")? };
-    (!["info", "flushall"].contains(&name)).then(|| (name.to_owned(), count))
+    let calls = figures.split(',').find_map(|figure| figure.strip_prefix("calls="))?;
+    let calls = calls.parse().ok()?;
+    (!["info", "flushall"].contains(&name)).then(|| (name.to_owned(), calls))
 }
 
 fn field<'t>(info: &'t str, name: &str) -> &'t str {
@@ -168,7 +147,7 @@ mod tests {
         );
         let spent = after.since(&before, &[]);
         assert_eq!((spent.sent, spent.within), (3.0, 6.0));
-        assert_eq!((spent.script_us, spent.processor_us), (30.0, 20.0));
+        assert_eq!(spent.processor_us, 20.0);
         assert_eq!(after.since(&before, &["set"]).sent, 7.0);
     }
 }

@@ -1,6 +1,6 @@
 //! What all measurements stand on: a Redis of their own, how often and for how long they run.
 
-use std::{net::SocketAddr, time::Duration};
+use std::time::Duration;
 
 use lock_tests::{Process, RedisServer};
 
@@ -24,8 +24,8 @@ impl BenchSetup {
         Self { server, url, observer, quick }
     }
 
-    pub(crate) fn server(&self) -> SocketAddr {
-        self.server.addr()
+    pub(crate) fn server(&self) -> &RedisServer {
+        &self.server
     }
 
     /// How often everything is measured, one subject after the other each time.

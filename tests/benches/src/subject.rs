@@ -36,6 +36,7 @@ pub(crate) enum Name {
     Lock,
     Write,
     Read,
+    RedissonsWire,
 }
 
 impl Name {
@@ -57,6 +58,7 @@ impl Name {
             Self::Lock => "**lock-tower, lock**",
             Self::Write => "**lock-tower, write**",
             Self::Read => "**lock-tower, read**",
+            Self::RedissonsWire => "**lock-tower, Redisson's wire**",
         }
     }
 
@@ -102,7 +104,9 @@ impl Name {
             Self::DistkitWrite => Subject::Distkit(Distkit::connect(url, false).await),
             Self::DistkitRead => Subject::Distkit(Distkit::connect(url, true).await),
             Self::ZooKeeperRecipe => Subject::ZooKeeperRecipe(ZooKeeperRecipe::connect(url).await),
-            Self::Lock | Self::Write | Self::Read => Subject::Ours(Ours::connect(url, self).await),
+            Self::Lock | Self::Write | Self::Read | Self::RedissonsWire => {
+                Subject::Ours(Ours::connect(url, self).await)
+            }
         }
     }
 }
@@ -182,6 +186,17 @@ impl Subject {
                 | Held::GrantedByHand(_)
                 | Held::AsyncRedisLock(_),
             ) => panic!("BUG: held by another subject"),
+        }
+    }
+
+    /// Returns when Redis has executed the release. `settled` would do, but sends commands.
+    pub(crate) async fn give_back_awaited(&self, held: Held) {
+        match held {
+            Held::Ours(guard) => _ = guard.release().await.expect("a release"),
+            held => {
+                self.give_back(held).await;
+                self.settled().await;
+            }
         }
     }
 

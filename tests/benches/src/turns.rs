@@ -123,3 +123,24 @@ pub(crate) async fn main(taking: Taking) {
     subject.settled().await;
     println!("{TAKEN}{}", serde_json::to_string(&turns).expect("BUG: turns are JSON"));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_java_programs_print_turns_as_they_are_read_here() {
+        for program in [
+            include_str!("../../interop/src/main/java/peer/Turns.java"),
+            include_str!("../../curator/src/main/java/curatorpeer/Turns.java"),
+        ] {
+            let json = program.lines().find_map(|line| {
+                line.trim().strip_prefix("return \"")?.split_once("\".formatted(")
+            });
+            let (json, _) = json.expect("a record that is formatted");
+            let json = json.replace('\\', "").replace("%d", "7");
+            let turn: Turn = serde_json::from_str(&json).expect("a turn");
+            assert_eq!(turn, Turn { task: 7, requested: 7, taken: 7, ended: 7 });
+        }
+    }
+}

@@ -27,8 +27,6 @@ const SUBJECTS: [Name; 7] = [
     Name::Lock,
     Name::Write,
 ];
-/// Without sleeping tasks: the time of the turn itself, on a busy processor.
-const AT_ONCE: [Name; 4] = [Name::Mutex, Name::Rslock, Name::Lock, Name::Write];
 const COLUMNS: [&str; 7] = [
     "subject",
     "release to next hold, p50, us",
@@ -40,76 +38,66 @@ const COLUMNS: [&str; 7] = [
 ];
 
 /// The contending tasks and their lock.
-pub(crate) struct Contending {
+pub(super) struct Contending {
     key: String,
     tasks: usize,
-    /// For so long each of them holds it.
-    hold: Duration,
 }
 
 impl Contending {
-    pub(crate) fn of(tasks: usize, key: String) -> Self {
-        Self { key, tasks, hold: HOLD }
+    pub(super) fn of(tasks: usize, key: String) -> Self {
+        Self { key, tasks }
     }
 }
 
 /// A contest, and the commands per turn that it took.
-pub(crate) struct Contested {
-    pub(crate) contest: Contest,
-    pub(crate) sent: f64,
-    pub(crate) seconds: f64,
+pub(super) struct Contested {
+    pub(super) contest: Contest,
+    pub(super) sent: f64,
+    pub(super) seconds: f64,
 }
 
 pub(super) async fn hot_key(world: &BenchSetup) -> Report {
-    let held = run(world, &SUBJECTS, HOLD).await;
-    let at_once = run(world, &AT_ONCE, Duration::ZERO).await;
+    let runs = run(world).await;
     let mut report = Report::default();
     for (part, name) in [("lock", Name::Lock), ("write", Name::Write)] {
-        let turn = |runs: &Runs<Contested>| {
-            let us = |name| runs.figures(name, |run: &Contested| run.contest.handed_on as f64 / US);
-            Spread::of_ratios(&us(name), &us(Name::Mutex))
-        };
-        let sent = Spread::of(held.figures(name, |run| run.sent));
-        let of = |part: &str| format!("{part}, of Tokio's mutex");
-        report.ratio("hot_key_turn_us", of(part), turn(&held), Goal::AtMost(2.5));
-        let without_pause = of(&format!("{part}, held for no time"));
-        report.ratio("hot_key_turn_us", without_pause, turn(&at_once), Goal::Reported);
-        report.ratio("hot_key_commands_per_turn", part, sent, Goal::AtMost(0.1));
+        let us = |name| runs.figures(name, |run: &Contested| run.contest.handed_on as f64 / US);
+        let turn = Spread::of_ratios(&us(name), &us(Name::Mutex));
+        let part_of = format!("{part}: time of a turn, of Tokio's mutex");
+        report.ratio("hot_key", part_of, turn, Goal::AtMost(2.5));
+        let sent = Spread::of(runs.figures(name, |run| run.sent));
+        report.ratio("hot_key", format!("{part}: commands a turn"), sent, Goal::AtMost(0.1));
     }
     let note = format!(
         "{TASKS} tasks, each holds for {HOLD:?} and acquires again; peers with their defaults."
     );
-    report.tables.push(table("One hot key, one process", note, &held));
-    let note = format!("{TASKS} tasks that release at once and acquire again: no task sleeps.");
-    report.tables.push(table("One hot key, one process, held for no time", note, &at_once));
+    report.tables.push(table("One hot key, one process", note, &runs));
     report
 }
 
-async fn run(world: &BenchSetup, names: &[Name], hold: Duration) -> Runs<Contested> {
-    let mut runs = Runs::of(names);
+async fn run(world: &BenchSetup) -> Runs<Contested> {
+    let mut runs = Runs::of(&SUBJECTS);
     let mut subjects: Vec<(Name, Subject)> = Vec::new();
-    for name in names {
-        subjects.push((*name, name.connect(&world.url).await));
+    for name in SUBJECTS {
+        subjects.push((name, name.connect(&world.url).await));
     }
     for repeat in 0..world.repeats() {
         for (name, subject) in &subjects {
-            let key = format!("hot-{hold:?}-{repeat}-{name:?}");
-            let contending = Contending { hold, ..Contending::of(TASKS, key) };
-            runs.add(*name, contest(world, *name, subject, contending).await);
+            let key = format!("hot-{repeat}-{name:?}");
+            runs.add(*name, contest(world, *name, subject, Contending::of(TASKS, key)).await);
         }
     }
     runs
 }
 
 /// Tasks of this process take turns at a key.
-pub(crate) async fn contest(
+pub(super) async fn contest(
     world: &BenchSetup,
     name: Name,
     subject: &Subject,
     contending: Contending,
 ) -> Contested {
-    let Contending { key, tasks, hold } = contending;
-    let (url, hold_us) = (world.url.clone(), hold.as_micros() as u64);
+    let Contending { key, tasks } = contending;
+    let (url, hold_us) = (world.url.clone(), HOLD.as_micros() as u64);
     let taking = Taking { url, subject: name, key, tasks, keys: 0, hold_us };
     let before = world.observer.look().await;
     let start = now() + nanos(AHEAD);

@@ -27,7 +27,7 @@ pub(super) async fn hot_reads(world: &BenchSetup) -> Report {
     }
     let mut report = Report::default();
     let sent = Spread::of(runs.figures(Name::Read, |run| run.sent));
-    report.ratio("hot_reads_commands_per_read", "read", sent, Goal::AtMost(0.05));
+    report.ratio("hot_reads", "commands a read", sent, Goal::AtMost(0.05));
     let row = |(name, runs): (Name, &[Contested])| {
         let sent = Spread::of(runs.iter().map(|run| run.sent));
         let rate = Spread::of(runs.iter().map(|run| run.contest.turns as f64 / run.seconds));

@@ -84,7 +84,7 @@ fn reported(
     what: &'static str,
 ) -> Report {
     let mut report = Report::default();
-    report.ratio(name, "write", bytes, goal);
+    report.ratio(name, what, bytes, goal);
     report.tables.push(Table {
         title,
         note: "Resident memory of a fresh process, with many of them against before.".to_owned(),

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use lock_tests::{
-    Process,
-    figures::{Spread, percentile},
-};
+use lock_tests::{Process, figures::Spread};
 use tokio::time::sleep;
 
 use super::hot_key::Contested;
@@ -13,7 +10,7 @@ use crate::{
     clock::{US, nanos, now, sleep_until},
     contest::Contest,
     observer::Spent,
-    report::{Goal, Report, Table, figure, spread},
+    report::{Curve, Goal, Line, Report, Table, figure, spread},
     setup::{BenchSetup, PATIENCE, Runs},
     subject::Name,
     turns::{READY, TAKEN, Taking, Turn},
@@ -22,7 +19,7 @@ use crate::{
 const PROCESSES: usize = 4;
 const HOLD: Duration = Duration::from_millis(1);
 const AHEAD: Duration = Duration::from_millis(100);
-const RATIO: &str = "hot_key_4_processes_vs_rtt";
+const RATIO: &str = "hot_key_4_processes";
 
 const SUBJECTS: [Name; 6] = [
     Name::GrantedByHand,
@@ -32,86 +29,85 @@ const SUBJECTS: [Name; 6] = [
     Name::Lock,
     Name::Write,
 ];
-const COLUMNS: [&str; 8] = [
+const COLUMNS: [&str; 6] = [
     "subject",
     "release to another process' hold, p50, us",
-    "in PING round trips",
-    "by PING after a pause",
     "commands sent per turn",
     "turns/s",
     "longest wait, ms",
     "Jain's index over processes",
 ];
 
-/// A contest, and the PING round trip just before it, in microseconds: one PING after the other, and
-/// after a pause as long as a hold, when the threads have to be woken.
-struct Run {
-    contested: Contested,
-    ping_us: f64,
-    paused_ping_us: f64,
-}
-
-impl Run {
-    fn handed_over_us(&self) -> f64 {
-        let handed_over = self.contested.contest.handed_over;
-        handed_over.map_or(f64::INFINITY, |handed_over| handed_over as f64 / US)
-    }
-
-    fn round_trips(&self) -> f64 {
-        self.handed_over_us() / self.ping_us
-    }
-
-    fn paused_round_trips(&self) -> f64 {
-        self.handed_over_us() / self.paused_ping_us
-    }
-}
-
 pub(super) async fn processes(world: &BenchSetup) -> Report {
     let mut report = Report::default();
-    for (tasks, title) in [
-        (1, "One hot key, four processes, one task in each"),
-        (4, "One hot key, four processes, four tasks in each"),
+    for (tasks, title, goal) in [
+        (1, "One hot key, four processes, one task in each", 1.8),
+        (4, "One hot key, four processes, four tasks in each", 2.5),
     ] {
         let mut runs = Runs::of(&SUBJECTS);
         for _ in 0..world.repeats() {
             for name in SUBJECTS {
-                let ping_us = round_trip_us(world, Duration::ZERO).await;
-                let paused_ping_us = round_trip_us(world, HOLD).await;
-                let contested = contest_of_processes(world, name, PROCESSES, tasks).await;
-                runs.add(name, Run { contested, ping_us, paused_ping_us });
+                runs.add(name, contest_of_processes(world, name, PROCESSES, tasks).await);
             }
         }
-        let tasks = if tasks == 1 { "" } else { ", 4 tasks each" };
-        let by_hand = Spread::of(runs.figures(Name::GrantedByHand, Run::round_trips));
-        report.ratio(RATIO, format!("granted by hand{tasks}"), by_hand, Goal::Reported);
+        let each = if tasks == 1 { "one task each" } else { "four tasks each" };
         for (lock, name) in [("lock", Name::Lock), ("write", Name::Write)] {
-            let part = |what: &str| format!("{lock}{tasks}{what}");
-            let handed_over = |name| runs.figures(name, Run::handed_over_us);
-            let ratio = Spread::of_ratios(&handed_over(name), &handed_over(Name::GrantedByHand));
-            let goal = if tasks.is_empty() { 2.0 } else { 2.5 };
-            report.ratio(RATIO, part(", of granted by hand"), ratio, Goal::AtMost(goal));
-            let round_trips = Spread::of(runs.figures(name, Run::round_trips));
-            report.ratio(RATIO, part(""), round_trips, Goal::Reported);
-            let fair = |run: &Run| run.contested.contest.fair_to_processes;
-            let fair = Spread::of(runs.figures(name, fair));
-            report.ratio(RATIO, part(", Jain's index"), fair, Goal::AtLeast(0.99));
-            let sent = Spread::of(runs.figures(name, |run| run.contested.sent));
-            report.ratio(RATIO, part(", commands a turn"), sent, Goal::AtMost(3.5));
-            let paused = Spread::of(runs.figures(name, Run::paused_round_trips));
-            report.ratio(RATIO, part(", by PING after a pause"), paused, Goal::Reported);
+            let mut ratio = |what: &str, spread: Spread, goal: Goal| {
+                report.ratio(RATIO, format!("{each}, {lock}: {what}"), spread, goal);
+            };
+            let by_hand = runs.figures(Name::GrantedByHand, handed_over_us);
+            let handed_over = Spread::of_ratios(&runs.figures(name, handed_over_us), &by_hand);
+            ratio("hand-over, of granted by hand", handed_over, Goal::AtMost(goal));
+            let rslock = runs.figures(Name::Rslock, per_second);
+            let rate = Spread::of_ratios(&runs.figures(name, per_second), &rslock);
+            ratio("turns/s, of rslock", rate, Goal::AtLeast(1.0));
+            let fair = Spread::of(runs.figures(name, |run| run.contest.fair_to_processes));
+            ratio("Jain's index", fair, Goal::AtLeast(0.99));
+            let sent = Spread::of(runs.figures(name, |run| run.sent));
+            ratio("commands a turn", sent, Goal::AtMost(3.5));
         }
         report.tables.push(table(title, &runs));
     }
     report
 }
 
-async fn round_trip_us(world: &BenchSetup, pause: Duration) -> f64 {
-    let pings = world.observer.round_trips(Duration::from_millis(200), pause).await;
-    percentile(&pings, 50) as f64 / US
+/// The time of a hand-over, from two processes to many, one task in each.
+pub(super) async fn hand_over(world: &BenchSetup) -> Report {
+    let mut lines = [Name::Lock, Name::GrantedByHand]
+        .map(|name| (name, Line { title: name.title(), points: Vec::new() }));
+    for processes in [2, 4, 8, 16, 33] {
+        let mut runs = Runs::of(&lines.each_ref().map(|(name, _)| *name));
+        for _ in 0..world.repeats() {
+            for (name, _) in &lines {
+                runs.add(*name, contest_of_processes(world, *name, processes, 1).await);
+            }
+        }
+        for (name, line) in &mut lines {
+            let time = Spread::of(runs.figures(*name, handed_over_us));
+            line.points.push((processes as f64, time));
+        }
+    }
+    let curve = Curve {
+        name: "hand_over",
+        title: "One hot key: hand-over by processes",
+        x: "processes, one task in each",
+        y: "release to another process' hold, p50, us",
+        lines: lines.map(|(_, line)| line).into(),
+    };
+    Report { curves: vec![curve], ..Report::default() }
+}
+
+/// Infinite where one process had all turns.
+fn handed_over_us(run: &Contested) -> f64 {
+    run.contest.handed_over.map_or(f64::INFINITY, |handed_over| handed_over as f64 / US)
+}
+
+fn per_second(run: &Contested) -> f64 {
+    run.contest.turns as f64 / run.seconds
 }
 
 /// Processes of this program take turns at a key.
-pub(crate) async fn contest_of_processes(
+async fn contest_of_processes(
     world: &BenchSetup,
     name: Name,
     processes: usize,
@@ -158,20 +154,17 @@ pub(super) async fn take_turns(
     (turns, spent)
 }
 
-fn table(title: &'static str, runs: &Runs<Run>) -> Table {
-    let row = |(name, runs): (Name, &[Run])| {
-        let of = |figure: fn(&Run) -> f64| Spread::of(runs.iter().map(figure));
-        let turns = of(|run| run.contested.contest.turns as f64 / run.contested.seconds);
-        let wait = of(|run| run.contested.contest.longest_wait as f64 / US / 1_000.0);
+fn table(title: &'static str, runs: &Runs<Contested>) -> Table {
+    let row = |(name, runs): (Name, &[Contested])| {
+        let of = |figure: fn(&Contested) -> f64| Spread::of(runs.iter().map(figure));
+        let wait = of(|run| run.contest.longest_wait as f64 / US / 1_000.0);
         vec![
             name.title().to_owned(),
-            spread(of(Run::handed_over_us)),
-            spread(of(Run::round_trips)),
-            figure(of(Run::paused_round_trips).median),
-            spread(of(|run| run.contested.sent)),
-            figure(turns.median),
+            spread(of(handed_over_us)),
+            spread(of(|run| run.sent)),
+            spread(of(per_second)),
             figure(wait.median),
-            figure(of(|run| run.contested.contest.fair_to_processes).median),
+            figure(of(|run| run.contest.fair_to_processes).median),
         ]
     };
     let note = format!(

@@ -1,90 +1,83 @@
-//! What one more reader costs where there are others.
+//! The cost of one more reader among others.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use futures_util::{StreamExt, stream};
 use lock_core::{
     Kind, LockClient, LockKey, Mode,
     test_util::{Answer, Ask, Step, StepOwner, StoreProbe},
 };
-use lock_tests::figures::Spread;
+use lock_tests::{Executed, figures::Spread};
 
 use crate::{
-    report::{Goal, Report, Table, figure, spread},
-    setup::BenchSetup,
+    report::{Curve, Goal, Line, Report},
+    setup::PATIENCE,
     subject::ours,
 };
 
-const READERS: usize = 1_000;
+/// Readers that stay while one more acquires and releases, and the goal for it.
+const OTHERS: [(usize, Goal); 5] = [
+    (1, Goal::AtMost(6.0)),
+    (3, Goal::Reported),
+    (10, Goal::Reported),
+    (100, Goal::Reported),
+    (1_000, Goal::AtMost(6.0)),
+];
+const KEY: &str = "read";
 /// The others stay, and are not renewed.
 const LEASE: Duration = Duration::from_secs(3_600);
 const AT_ONCE: usize = 64;
 
-/// Microseconds that Redis spent in scripts, for each acquisition and for each release.
-pub(crate) struct ServerTime {
-    pub(crate) take_us: f64,
-    pub(crate) release_us: f64,
-}
-
-pub(super) async fn release_among_readers(world: &BenchSetup) -> Report {
-    let cycles = world.count(400, 40);
-    let (mut alone, mut among) = (Vec::new(), Vec::new());
-    let others = Crowd::join(world, "crowded", READERS).await;
-    for _ in 0..world.repeats() {
-        alone.push(server_time(world, "lonely", cycles).await);
-        among.push(server_time(world, "crowded", cycles).await);
-    }
-    others.leave().await;
-    let released =
-        |times: &[ServerTime]| times.iter().map(|time| time.release_us).collect::<Vec<_>>();
-    let ratio = Spread::of_ratios(&released(&among), &released(&alone));
+pub(super) async fn readers() -> Report {
     let mut report = Report::default();
-    report.ratio("release_1000_readers", "read", ratio, Goal::AtMost(1.5));
-    let row = |readers: usize, times: &[ServerTime]| {
-        let taken = Spread::of(times.iter().map(|time| time.take_us));
-        let released = Spread::of(times.iter().map(|time| time.release_us));
-        vec![readers.to_string(), figure(taken.median), spread(released)]
-    };
-    report.tables.push(Table {
-        title: "One more reader",
-        note: "Server time inside the script, as Redis reports it.".to_owned(),
-        columns: vec!["readers there already", "acquisition, us", "release, us"],
-        rows: vec![row(0, &alone), row(READERS, &among)],
+    let mut line = Line { title: "**lock-tower, read**", points: Vec::new() };
+    let alone = pair(0).await;
+    line.points.push((1.0, Spread::of([alone])));
+    for (others, goal) in OTHERS {
+        let among = pair(others).await;
+        let part = format!("among {others}: Redis' instructions of the pair, of alone");
+        report.ratio("reader_among_readers", part, Spread::of([among / alone]), goal);
+        line.points.push(((others + 1) as f64, Spread::of([among])));
+    }
+    report.curves.push(Curve {
+        name: "readers",
+        title: "One more reader: Redis' work by readers",
+        x: "readers, this one included",
+        y: "Redis' instructions to acquire and release",
+        lines: vec![line],
     });
     report
 }
 
-/// Measures one reader that acquires and releases, with its own client.
-pub(crate) async fn server_time(world: &BenchSetup, key: &str, cycles: usize) -> ServerTime {
-    let client = ours::client(&world.url).await;
-    let (mut take_us, mut release_us) = (0.0, 0.0);
-    for _ in 0..cycles {
-        let before = world.observer.look().await;
-        let guard = client.read(key).acquire().await.expect("a read lock");
-        let between = world.observer.look().await;
-        guard.release().await.expect("a release");
-        let after = world.observer.look().await;
-        take_us += between.since(&before, &[]).script_us;
-        release_us += after.since(&between, &[]).script_us;
-    }
-    client.shutdown(Duration::from_secs(10)).await.expect("nothing is held");
-    let count = cycles as f64;
-    ServerTime { take_us: take_us / count, release_us: release_us / count }
+/// What Redis executes for one reader that acquires and releases, with its own client.
+async fn pair(others: usize) -> f64 {
+    let work = async |server: SocketAddr, count| {
+        let url = format!("redis://{server}");
+        let crowd = Crowd::join(&url, others).await;
+        let client = ours::client(&url).await;
+        for _ in 0..count {
+            let guard = client.read(KEY).acquire().await.expect("a read lock");
+            guard.release().await.expect("a release");
+        }
+        client.shutdown(PATIENCE).await.expect("nothing is held");
+        crowd.leave().await;
+    };
+    Executed::in_redis(1, work).await.instructions
 }
 
-/// Readers of one key, each an owner of its own as if each were in another process: step by step,
-/// since a client might read once for all of its own.
-pub(crate) struct Crowd {
+/// Readers of one key, each another owner, as if each were in another process: step by step,
+/// since a client might read once for all its readers.
+struct Crowd {
     client: LockClient,
     steps: StoreProbe,
     members: Vec<StepOwner>,
 }
 
 impl Crowd {
-    pub(crate) async fn join(world: &BenchSetup, key: &str, readers: usize) -> Self {
-        let client = ours::client(&world.url).await;
+    async fn join(url: &str, readers: usize) -> Self {
+        let client = ours::client(url).await;
         let steps = StoreProbe::of(&client);
-        let key = LockKey::try_from(key).expect("a key");
+        let key = LockKey::try_from(KEY).expect("a key");
         let ask = Ask {
             mode: Mode::Read,
             holds: 1,
@@ -103,12 +96,12 @@ impl Crowd {
         Self { client, steps, members }
     }
 
-    pub(crate) async fn leave(self) {
+    async fn leave(self) {
         let step = Step::Release { mode: Mode::Read, holds: 0, in_line: false };
         let left = stream::iter(&self.members).map(|member| self.steps.take(member, step));
         let answers: Vec<_> = left.buffer_unordered(AT_ONCE).collect().await;
         assert!(answers.iter().all(Result::is_ok), "a reader could not leave");
         drop((self.members, self.steps));
-        self.client.shutdown(Duration::from_secs(10)).await.expect("nothing is held");
+        self.client.shutdown(PATIENCE).await.expect("nothing is held");
     }
 }

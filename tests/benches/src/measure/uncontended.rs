@@ -1,10 +1,10 @@
-//! Uncontended: one task, and 64 tasks.
+//! Uncontended: 64 tasks, and from one task to many.
 
 use lock_tests::figures::Spread;
 
 use crate::{
     cycles::{Cycles, Cycling},
-    report::{Goal, Report, Table, figure, spread},
+    report::{Curve, Goal, Line, Report, Table, figure, spread},
     setup::{BenchSetup, Runs},
     subject::{Name, Subject},
 };
@@ -24,10 +24,11 @@ const ALL: [Name; 13] = [
     Name::Write,
     Name::Read,
 ];
-/// So that a key comes again long after it was given back.
-const MANY_KEYS: usize = 1_024;
-/// The same, of each of many tasks.
+/// Of each task in turn, so that a key comes again long after it was released.
 const KEYS_EACH: usize = 16;
+/// Of the curve.
+const FEW: [Name; 3] = [Name::Lock, Name::HandRolled, Name::Rslock];
+const TASKS: [usize; 5] = [1, 4, 16, 64, 256];
 
 const COLUMNS: [&str; 7] = [
     "subject",
@@ -39,47 +40,43 @@ const COLUMNS: [&str; 7] = [
     "called by scripts",
 ];
 
-pub(super) async fn sequential(world: &BenchSetup) -> Report {
-    let name = "sequential_vs_hand_rolled";
-    let goal = Goal::AtLeast(0.95);
-    let time = world.run();
-    let many = run(world, &ALL, Cycling { tasks: 1, keys: MANY_KEYS, time }).await;
-    let mut report = Report::default();
-    report.ratio(name, "lock", against(&many, Name::Lock, Name::HandRolled), goal);
-    report.ratio(name, "write", against(&many, Name::Write, Name::HandRolled), goal);
-    report.ratio(name, "read", against(&many, Name::Read, Name::HandRolled), goal);
-    for (part, subject) in [
-        ("Redisson's hash by hand", Name::RedissonsHash),
-        ("Redisson's hash and a token by hand", Name::HashAndToken),
-    ] {
-        report.ratio(name, part, against(&many, subject, Name::HandRolled), Goal::Reported);
-    }
-    let ping = against(&many, Name::Lock, Name::Ping);
-    report.ratio(name, "lock, share of PING's rate", ping, Goal::Reported);
-    let ping = against(&many, Name::HandRolled, Name::Ping);
-    report.ratio(name, "hand-rolled, share of PING's rate", ping, Goal::Reported);
-    let note = format!("A cycle is one acquisition and its release; {MANY_KEYS} keys in turn.");
-    report.tables.push(table("Uncontended, one task", note, &many));
-    report
-}
-
 pub(super) async fn parallel(world: &BenchSetup) -> Report {
     let time = world.run();
     let runs = run(world, &ALL, Cycling { tasks: 64, keys: KEYS_EACH, time }).await;
     let mut report = Report::default();
     for (part, subject) in [("lock", Name::Lock), ("write", Name::Write), ("read", Name::Read)] {
-        for (name, other, goal) in [
-            ("parallel64_vs_rslock", Name::Rslock, 1.3),
-            ("parallel64_vs_hand_rolled", Name::HandRolled, 0.95),
-        ] {
-            report.ratio(name, part, against(&runs, subject, other), Goal::AtLeast(goal));
+        for (title, other, goal) in
+            [("rslock", Name::Rslock, 1.3), ("hand-rolled", Name::HandRolled, 0.95)]
+        {
+            let part = format!("{part}: cycles/s, of {title}");
+            report.ratio("parallel64", part, against(&runs, subject, other), Goal::AtLeast(goal));
         }
     }
     let note = format!(
-        "Each task has {KEYS_EACH} keys of its own in turn: every cycle sends commands to Redis."
+        "A cycle is an acquisition and its release. Each task has its own {KEYS_EACH} keys in turn, so \
+         that every cycle sends commands to Redis."
     );
     report.tables.push(table("Uncontended, 64 tasks, keys in turn", note, &runs));
     report
+}
+
+pub(super) async fn throughput(world: &BenchSetup) -> Report {
+    let mut lines = FEW.map(|name| Line { title: name.title(), points: Vec::new() });
+    for tasks in TASKS {
+        let runs = run(world, &FEW, Cycling { tasks, keys: KEYS_EACH, time: world.run() }).await;
+        for ((_, runs), line) in runs.iter().zip(&mut lines) {
+            let rate = Spread::of(runs.iter().map(|run| run.per_second));
+            line.points.push((tasks as f64, rate));
+        }
+    }
+    let curve = Curve {
+        name: "throughput",
+        title: "Free locks: throughput by tasks",
+        x: "tasks",
+        y: "acquisitions with their release, per second",
+        lines: lines.into(),
+    };
+    Report { curves: vec![curve], ..Report::default() }
 }
 
 async fn run(world: &BenchSetup, names: &[Name], cycling: Cycling) -> Runs<Cycles> {

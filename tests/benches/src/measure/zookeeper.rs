@@ -116,7 +116,7 @@ pub(super) async fn beside_curator(world: &BenchSetup) -> Report {
                 (title, Client::Curator) if title == MANY.title => Goal::AtLeast(1.0),
                 _ => Goal::Reported,
             };
-            report.ratio("zookeeper", format!("{part}, of {name}"), ratio, goal);
+            report.ratio("zookeeper", format!("{part}, turns/s, of {name}"), ratio, goal);
         }
         if scene.title == HOT.title {
             let requests = Spread::of(of(Client::Ours, |run| run.requests / run.turns));
@@ -126,6 +126,12 @@ pub(super) async fn beside_curator(world: &BenchSetup) -> Report {
                 requests,
                 Goal::AtMost(0.1),
             );
+        }
+        if scene.title == BETWEEN.title {
+            let requests = |client| of(client, |run| run.requests / run.turns);
+            let ratio = Spread::of_ratios(&requests(Client::Ours), &requests(Client::Recipe));
+            let part = format!("{part}, requests a turn, of the recipe");
+            report.ratio("zookeeper", part, ratio, Goal::AtMost(1.2));
         }
         report.tables.push(table(&scene, &runs));
     }

@@ -26,7 +26,7 @@ impl Report {
             let of_name = self.ratios.iter().filter(|other| other.name == ratio.name);
             let parts: Vec<&Ratio> = of_name.collect();
             let mut value = ratio.json();
-            let met = parts.iter().filter_map(|part| part.goal.is_met(part.spread)).all(|met| met);
+            let met = parts.iter().filter_map(|part| part.is_met()).all(|met| met);
             value["met"] = json!(met);
             let by_part = parts.iter().map(|part| (part.part.clone(), part.json()));
             value["parts"] = Value::Object(by_part.collect());
@@ -43,7 +43,7 @@ impl Ratio {
             Goal::Reported => Value::Null,
             goal => json!(goal.to_string()),
         };
-        value["met"] = json!(self.goal.is_met(self.spread));
+        value["met"] = json!(self.is_met());
         value
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{LockClient, LockGuard};
+use lock_core::{LockClient, LockClientBuilder, LockGuard};
 use tokio::time::sleep;
 
 use super::Name;
@@ -26,8 +26,11 @@ pub(crate) async fn client(url: &str) -> LockClient {
 }
 
 pub(crate) async fn client_with_lease(url: &str, lease: Duration) -> LockClient {
-    let client = LockClient::builder()
-        .lease(lease)
+    connect(LockClient::builder().lease(lease), url).await
+}
+
+async fn connect(builder: LockClientBuilder, url: &str) -> LockClient {
+    let client = builder
         .wait(WAIT)
         .command_timeout(PATIENCE)
         .max_waiters(WAITERS)
@@ -37,7 +40,12 @@ pub(crate) async fn client_with_lease(url: &str, lease: Duration) -> LockClient 
 
 impl Ours {
     pub(super) async fn connect(url: &str, kind: Name) -> Self {
-        Self { client: client(url).await, kind }
+        let builder = LockClient::builder().lease(super::LEASE);
+        let client = match kind {
+            Name::RedissonsWire => connect(builder.redisson(), url).await,
+            _ => connect(builder, url).await,
+        };
+        Self { client, kind }
     }
 
     pub(super) async fn take(&self, key: &str) -> LockGuard {

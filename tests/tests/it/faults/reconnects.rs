@@ -1,8 +1,6 @@
 //! The bytes that a new connection sends, and that its first commands find their scripts.
 
-use lock_core::{LockClient, LockEvent};
-use lock_tests::{LIMIT, Proxy, RedisServer, Wire, bounded, on_every_wire};
-use tokio::sync::mpsc::{self, UnboundedReceiver};
+use lock_tests::{CutOff, RedisServer, Wire, on_every_wire};
 
 use crate::faults::nothing_stays;
 
@@ -12,47 +10,12 @@ on_every_wire! {
     without_the_right_to_look_for_scripts_all_are_sent
 }
 
-struct Replaced {
-    proxy: Proxy,
-    client: LockClient,
-    reconnected: UnboundedReceiver<()>,
-}
-
-impl Replaced {
-    async fn connect(wire: Wire, server: &RedisServer, user: &str) -> Self {
-        let proxy = server.proxy().await;
-        let (events, reconnected) = mpsc::unbounded_channel();
-        let observer = move |event: LockEvent<'_>| {
-            if let LockEvent::Reconnected(_) = event {
-                let _ = events.send(());
-            }
-        };
-        let url = format!("redis://{user}{}", proxy.addr());
-        // The name is sent too, and the default one has the host's, which may be long.
-        let builder = wire.builder().client_name("orders", "orders-7d9c8b5f6d-x2x7k");
-        let client = builder.observer(observer).connect(&url).await.unwrap();
-        Self { proxy, client, reconnected }
-    }
-
-    /// Returns how many bytes the next connection has sent until it is used.
-    async fn replace(&mut self) -> u64 {
-        let before = self.proxy.sent();
-        self.proxy.cut().await;
-        self.reconnected().await;
-        self.proxy.sent() - before
-    }
-
-    async fn reconnected(&mut self) {
-        bounded(LIMIT, self.reconnected.recv()).await.expect("the observer receives it");
-    }
-}
-
 async fn a_reconnect_sends_no_script_that_the_server_has(wire: Wire) {
     let server = RedisServer::start().await;
     let cli = server.cli().await;
-    let mut link = Replaced::connect(wire, &server, "").await;
+    let mut link = CutOff::connect(wire, &server, "").await;
     cli.reset_stats().await;
-    let bytes = link.replace().await;
+    let bytes = link.reconnect().await;
     println!("{wire:?}: a reconnect sends {bytes} bytes");
     let most = match wire {
         Wire::Native => 1_000,
@@ -66,14 +29,14 @@ async fn a_reconnect_sends_no_script_that_the_server_has(wire: Wire) {
 
 async fn a_server_that_has_lost_the_scripts_has_them_before_the_first_lock(wire: Wire) {
     let mut server = RedisServer::start().await;
-    let mut link = Replaced::connect(wire, &server, "").await;
+    let mut link = CutOff::connect(wire, &server, "").await;
     for restarts in [false, true] {
         if restarts {
             server.restart().await;
             link.reconnected().await;
         } else {
             let _: String = server.cli().await.query(&["SCRIPT", "FLUSH"]).await;
-            println!("{wire:?}: with all scripts it sends {} bytes", link.replace().await);
+            println!("{wire:?}: with all scripts it sends {} bytes", link.reconnect().await);
         }
         let cli = server.cli().await;
         let loaded = cli.calls("script|load").await;
@@ -92,9 +55,9 @@ async fn without_the_right_to_look_for_scripts_all_are_sent(wire: Wire) {
     let cli = server.cli().await;
     let user = ["locks", "on", ">secret", "~*", "&*", "+@all", "-script|exists"];
     let _: String = cli.query(&[&["ACL", "SETUSER"], &user[..]].concat()).await;
-    let mut link = Replaced::connect(wire, &server, "locks:secret@").await;
+    let mut link = CutOff::connect(wire, &server, "locks:secret@").await;
     cli.reset_stats().await;
-    link.replace().await;
+    link.reconnect().await;
     assert!(cli.calls("script|load").await > 10);
     link.client.write("k").acquire().await.unwrap().release().await.unwrap();
 }

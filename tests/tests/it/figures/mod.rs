@@ -4,19 +4,13 @@
 //! `cargo test --workspace --test it figures:: -- --nocapture` prints them. The program `repeat` of
 //! `lock-figures` is built in a release build for it. Linux only, as valgrind is counted on.
 
-mod callgrind;
 mod limits;
 
-use std::{env, time::Duration};
+use std::time::Duration;
 
-use callgrind::{Counted, Executed};
 use limits::LIMITS;
-use lock_tests::{Process, RedisServer, bounded, free_port, release_binary};
+use lock_tests::{Executed, Process, release_binary};
 
-/// Times that each thing is repeated. It is repeated twice as often too, and the difference counts:
-/// whatever is done once only drops out.
-const REPEATED: usize = 1_024;
-const REPEATED_IN_REDIS: usize = 256;
 const FEW: usize = 8;
 const MANY: usize = 64;
 /// Tasks that take turns with one lock.
@@ -168,48 +162,32 @@ fn ratios(ours: Executed, by_hand: Executed) -> (f64, f64) {
     (ours.instructions / by_hand.instructions, ours.allocations / by_hand.allocations)
 }
 
-async fn repeat() -> String {
-    release_binary("lock-figures", "repeat").await.display().to_string()
-}
-
-/// Counts what the program executes for each repetition.
 async fn in_client(what: &str, tasks: usize) -> Executed {
-    let program = repeat().await;
-    let mut totals = Vec::new();
-    for count in [REPEATED, 2 * REPEATED] {
-        let redis = RedisServer::start().await;
-        let (tasks, count, server) =
-            (tasks.to_string(), count.to_string(), redis.addr().to_string());
-        let words = [&*program, "client", what, &tasks, &count, &server];
-        totals.push(Counted::start(&words.map(ToOwned::to_owned)).executed().await);
-    }
-    let each = (totals[1] - totals[0]).over(REPEATED);
+    let each = Executed::in_client(what, tasks).await;
     println!("{what}, {tasks} tasks: {each:?}");
     each
 }
 
 /// Counts the instructions that Redis executes for each repetition.
 async fn in_redis(what: &str, tasks: usize) -> f64 {
-    let program = repeat().await;
-    let server = env::var("REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned());
-    let mut totals = Vec::new();
-    for count in [REPEATED_IN_REDIS, 2 * REPEATED_IN_REDIS] {
-        let port = free_port().to_string();
-        // What Redis does by time it does as seldom as it can.
-        let words = [&*server, "--port", &port, "--save", "", "--hz", "1"];
-        let redis = Counted::start(&words.map(ToOwned::to_owned));
-        redis.process.line("Ready to accept connections", PATIENCE).await;
-        let address = format!("127.0.0.1:{port}");
-        let (tasks, count) = (tasks.to_string(), count.to_string());
-        let words = ["redis", what, &tasks, &count, &address];
-        let repeat = words.iter().fold(Process::builder(&program), |repeat, word| repeat.arg(word));
-        let repeat = repeat.start();
-        let status = bounded(PATIENCE, repeat.exited(PATIENCE)).await;
+    let program = release_binary("lock-figures", "repeat").await;
+    let each = Executed::in_redis(1, async |server, count| {
+        let words = ["redis", what, &tasks.to_string(), &count.to_string(), &server.to_string()];
+        let repeat = Process::builder(&program);
+        let repeat = words.iter().fold(repeat, |repeat, word| repeat.arg(word)).start();
+        let status = repeat.exited(PATIENCE).await;
         assert!(status.success(), "{}", repeat.output());
-        redis.process.terminate();
-        totals.push(redis.executed().await);
-    }
-    let each = (totals[1] - totals[0]).over(REPEATED_IN_REDIS).instructions;
+    });
+    let each = each.await.instructions;
     println!("{what}, {tasks} tasks, in Redis: {each:.0}");
     each
+}
+
+#[test]
+fn calls_of_allocators_are_counted_and_what_they_execute_is_left_out() {
+    let profile = "fn=(1) main\n3 10\ncfn=(2) malloc\ncalls=3 0\n3 90\ncfn=(3) free\ncalls=9 0\n3 1\n\
+                   fn=(4) other\ncfn=(2)\ncalls=4 +1\n1 5\nfn=(2)\n2 50\ncfn=(3)\ncalls=1 0\n2 7\n\
+                   totals: 1234\n";
+    let executed = Executed::read(profile);
+    assert_eq!(executed, Executed { instructions: 1_234.0 - 96.0, allocations: 7.0 });
 }

@@ -91,8 +91,13 @@ if type(value) == 'string' then
       end
     elseif (held or ahead and (not first_ends or first_ends - now <= RESERVED_MS))
       and (at or #value - from + #own + 14 <= MOST_IN_VALUE) then
-      local left = string.format('%d', (deadline or ahead_ends) - now)
-      if place == '0' then return 'BUSY ' .. ARGV[1] .. ' ' .. left .. ' 0' end
+      local left_ms = (deadline or ahead_ends) - now
+      if place == '0' then return 'BUSY ' .. ARGV[1] .. string.format(' %d 0', left_ms) end
+      if not held and left_ms <= RESERVED_MS then
+        -- Those behind the first try one after the other, should it not come.
+        local _, before = string.gsub(string.sub(value, from, (at or 0) - 1), '|', '')
+        left_ms = left_ms + RESERVED_MS * math.max(before - 1, 0)
+      end
       local ends = string.format('%d', now + place)
       if #ends == 13 then
         if ends > last then last = ends end
@@ -100,7 +105,7 @@ if type(value) == 'string' then
         redis.call('set', KEYS[1],
           (held and held .. ' ' or form .. '-') .. last .. string.sub(value, from, (at or 0) - 1) .. own .. ends .. (at and string.sub(value, behind) or ''),
           'px', string.format('%d', lives_ms))
-        return 'BUSY ' .. ARGV[1] .. ' ' .. left .. ' 1'
+        return 'BUSY ' .. ARGV[1] .. string.format(' %d 1', left_ms)
       end
     end
   end

@@ -10,7 +10,7 @@
 -- ARGV[3] holds
 -- ARGV[4] queued
 --
--- Returns {DONE, nonce, FREED}
+-- Returns {DONE, nonce, RESERVED}
 --         {DONE, nonce, HELD} others read
 if #KEYS == 3 and ARGV[3] == '0' and ARGV[4] == '0' then
   local value, own = redis.pcall('get', KEYS[1]), MARK_WITH_LINE .. string.sub(ARGV[2], 4)
@@ -39,7 +39,7 @@ if #KEYS == 3 and ARGV[3] == '0' and ARGV[4] == '0' then
         for at = 1, #messages, 2 do
           redis.pcall(SHARDED and 'spublish' or 'publish', 'lock_wake' .. string.sub(KEYS[2], 10) .. ':' .. messages[at], messages[at + 1])
         end
-        return {'DONE', ARGV[1], 'FREED'}
+        return {'DONE', ARGV[1], 'RESERVED'}
       end
     end
   end

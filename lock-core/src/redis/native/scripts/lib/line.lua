@@ -100,6 +100,7 @@ end
 -- How many are between the first and a waiter. When the first does not come in time, the one behind it tries,
 -- and each other one reservation later: of many waiters that all tried then, only one could be granted.
 local function count_between(s, own)
+  if s.places then return math.max(at_place(s, own) - 2, 0) end
   return math.max(redis.call('zcount', s.line, 0, '(' .. redis.call('zscore', s.line, own)) - 1, 0)
 end
 

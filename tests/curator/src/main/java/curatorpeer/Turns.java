@@ -29,9 +29,9 @@ public final class Turns {
     /** So that it is compiled code that is measured. */
     private static final long WARM_UP = 4_000_000_000L;
 
-    private record Turn(int task, long asked, long taken, long ended) {
+    private record Turn(int task, long requested, long taken, long ended) {
         String json() {
-            return "{\"task\":%d,\"asked\":%d,\"taken\":%d,\"ended\":%d}".formatted(task, asked, taken, ended);
+            return "{\"task\":%d,\"requested\":%d,\"taken\":%d,\"ended\":%d}".formatted(task, requested, taken, ended);
         }
     }
 
@@ -103,7 +103,7 @@ public final class Turns {
         LockSupport.parkNanos(start - System.nanoTime());
         for (int at = 0; ; at = (at + 1) % locks.size()) {
             var lock = locks.get(at);
-            var asked = System.nanoTime();
+            var requested = System.nanoTime();
             lock.acquire();
             var taken = System.nanoTime();
             if (taken >= end) {
@@ -113,7 +113,7 @@ public final class Turns {
             if (held > 0) {
                 LockSupport.parkNanos(held);
             }
-            turns.add(new Turn(task, asked, taken, System.nanoTime()));
+            turns.add(new Turn(task, requested, taken, System.nanoTime()));
             lock.release();
         }
     }
