@@ -94,8 +94,9 @@ if type(value) == 'string' then
       local left_ms = (deadline or ahead_ends) - now
       if place == '0' then return 'BUSY ' .. ARGV[1] .. string.format(' %d 0', left_ms) end
       if not held and left_ms <= RESERVED_MS then
-        -- Those behind the first try one after the other, should it not come.
-        local _, before = string.gsub(string.sub(value, from, (at or 0) - 1), '|', '')
+        -- Those behind the first try one after the other, should it not come. About as many are before the
+        -- caller as places of this length.
+        local before = math.floor(((at or #value + 1) - from) / (#own + 13))
         left_ms = left_ms + RESERVED_MS * math.max(before - 1, 0)
       end
       local ends = string.format('%d', now + place)
