@@ -52,7 +52,7 @@ fn is_shared(name: &str) -> bool {
 
 /// Neither functions of `lib/` nor fast paths.
 fn is_script(name: &str) -> bool {
-    !is_shared(name) && !name.starts_with("fast_path/")
+    !is_shared(name) && !name.contains("fast_path/")
 }
 
 /// Every script of both wires.

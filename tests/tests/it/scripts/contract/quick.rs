@@ -342,7 +342,7 @@ fn contended() -> Vec<Vec<Vec<String>>> {
     const RESERVED: i64 = STOPPED_MS + 50;
     const OVER: i64 = STOPPED_MS - 1;
     let words = |command: &[&str]| command.iter().map(|word| (*word).to_owned()).collect();
-    let value = |value: String| vec![words(&["SET", LOCK, &value, "PX", "600050"])];
+    let value = |value: String| vec![words(&["SET", LOCK, &value, "PX", "630000"])];
     let mut states = vec![vec![]];
     for kind in ["e", "r"] {
         for own in ["w:a:1", "r:a:1"] {
@@ -397,7 +397,7 @@ fn contended() -> Vec<Vec<Vec<String>>> {
         let mut state: Vec<Vec<String>> = vec![words(&["ZADD", LOCK, "0", "#kind:r"])];
         state.extend(owners.iter().map(|owner| words(&["ZADD", LOCK, &deadline, owner])));
         state.extend(counts.iter().map(|count| words(&["ZADD", LOCK, "2", count])));
-        state.push(words(&["PEXPIRE", LOCK, "600000"]));
+        state.push(words(&["PEXPIRE", LOCK, "630000"]));
         for place in more {
             state.push(words(&["ZADD", NATIVE_LINE, "1", place, "-1", &format!("-{place}")]));
             state.push(words(&["ZADD", PLACES, &ENDS.to_string(), place]));

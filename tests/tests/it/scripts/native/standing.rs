@@ -130,6 +130,9 @@ impl Store {
 
     /// The value with the line that the lock has in its value now, if it has one there.
     async fn with_line(&self, value: &str, before_line: &str) -> String {
+        if self.cli.type_of(LOCK).await != "string" {
+            return value.to_owned();
+        }
         let now = self.cli.string(LOCK).await.unwrap_or_default();
         let Some((_, places)) = now.split_once('|') else { return value.to_owned() };
         let last = STOPPED_MS + PLACE_MS;

@@ -229,3 +229,4 @@ local function write_lock(s)
   -- At Redis' memory limit the lock may not have been written: then no waiter is woken.
   for _, message in ipairs(s.messages) do publish(unpack(message)) end
 end
+
