@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::{Process, RedisServer, free_port, in_memory_directory, release_binary};
 
 /// Times that each thing is repeated. It is repeated twice as often too, and the difference counts:
-/// whatever is done only once drops out.
+/// work that is done only once drops out.
 const REPEATED: usize = 1_024;
 /// The same in Redis, where one repetition is longer.
 const REPEATED_IN_REDIS: usize = 256;
@@ -39,7 +39,7 @@ impl Sub for Executed {
 }
 
 impl Executed {
-    /// Counts what the program `repeat` of `lock-figures` executes for each repetition of `what`.
+    /// Counts the work of the program `repeat` of `lock-figures` for each repetition.
     pub async fn in_client(what: &str, tasks: usize) -> Self {
         let program = release_binary("lock-figures", "repeat").await.display().to_string();
         let mut totals = Vec::new();
@@ -53,7 +53,7 @@ impl Executed {
         (totals[1] - totals[0]).over(REPEATED)
     }
 
-    /// Counts what a Redis executes for each repetition, of which `work` does that many there. The
+    /// Counts the work of a Redis for each repetition, of which `work` does that many there. The
     /// number is a multiple of `tasks`.
     pub async fn in_redis(tasks: usize, work: impl AsyncFn(SocketAddr, usize)) -> Self {
         let repeated = REPEATED_IN_REDIS.next_multiple_of(tasks);
@@ -61,7 +61,7 @@ impl Executed {
         let mut totals = Vec::new();
         for count in [repeated, 2 * repeated] {
             let port = free_port();
-            // What Redis does by time it does as seldom as it can.
+            // Redis does its periodic work as seldom as it can.
             let words = [&*program, "--port", &port.to_string(), "--save", "", "--hz", "1"];
             let redis = Counted::start(&words.map(ToOwned::to_owned));
             redis.process.line("Ready to accept connections", PATIENCE).await;
@@ -115,7 +115,7 @@ struct Counted {
 }
 
 const PROFILE: &str = "callgrind.out";
-/// What the program `repeat` does to be in step with Redis. It is not counted.
+/// The wait of the program `repeat` for Redis, which is not counted.
 const LEFT_OUT: &str = "*answered_by_redis*";
 const ALLOCATES: [&str; 5] = ["malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc"];
 const FREES: &str = "free";

@@ -71,7 +71,7 @@ pub(crate) enum Role {
 }
 
 impl Args {
-    /// What is to be measured, in order.
+    /// Returns the parts to measure, in order.
     pub(crate) fn parts(&self) -> Vec<What> {
         let all = What::value_variants().iter().copied();
         match self.only.is_empty() {

@@ -1,4 +1,4 @@
-//! What is measured, one file per subject.
+//! The measurements, one file for each.
 
 mod commands_while_waiting;
 mod contended_turn;

@@ -1,4 +1,4 @@
-//! What came of it: tables, ratios with their goals, curves.
+//! The results: tables, ratios with their goals, curves.
 
 mod document;
 mod json;

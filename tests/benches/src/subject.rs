@@ -192,7 +192,7 @@ impl Subject {
     /// Returns when Redis has executed the release. `settled` would do, but sends commands.
     pub(crate) async fn give_back_awaited(&self, held: Held) {
         match held {
-            Held::Ours(guard) => _ = guard.release().await.expect("a release"),
+            Held::Ours(guard) => guard.release().await.expect("a release"),
             held => {
                 self.give_back(held).await;
                 self.settled().await;

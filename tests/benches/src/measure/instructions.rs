@@ -101,7 +101,7 @@ async fn free_locks_in_redis(report: &mut Report) -> Vec<Row> {
     rows
 }
 
-/// What Redis executes for a free lock: in each round that many tasks acquire together, then all
+/// Counts the work of Redis for a free lock: in each round that many tasks acquire together, then all
 /// releases are sent, and answered before the next round.
 async fn cycle(name: Name, tasks: usize) -> Executed {
     let work = async |server, count| {

@@ -126,7 +126,7 @@ async fn contest_of_processes(
     Contested { contest, sent, seconds: world.run().as_secs_f64() }
 }
 
-/// What each of these processes had, from the moment when all were ready, and what Redis did for it.
+/// Returns the turns of each process, from the moment when all were ready, and the work of Redis.
 pub(super) async fn take_turns(
     world: &BenchSetup,
     sends: &[&str],

@@ -49,7 +49,7 @@ pub(super) async fn readers() -> Report {
     report
 }
 
-/// What Redis executes for one reader that acquires and releases, with its own client.
+/// Counts the instructions of Redis for one reader that acquires and releases, with its own client.
 async fn pair(others: usize) -> f64 {
     let work = async |server: SocketAddr, count| {
         let url = format!("redis://{server}");

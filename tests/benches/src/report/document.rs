@@ -17,7 +17,7 @@ const FIGURES: &str = "figures";
 /// The folder of the plots, beside the document.
 const PLOTS: &str = "plots";
 
-/// What was measured, where and when.
+/// The machine and the run.
 pub(crate) struct About {
     pub(crate) redis: String,
     pub(crate) cores: usize,
