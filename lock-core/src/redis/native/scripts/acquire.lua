@@ -101,7 +101,9 @@ if not left_ms then
   left_ms = deadline and deadline - now_ms()
 end
 local stands = stand(s, own, place_ms, holds, total)
-if ahead and stands == 1 and kind ~= 's' and left_ms <= RESERVED_MS then left_ms = left_ms + RESERVED_MS * count_between(s, own) end
+if ahead and stands == 1 and kind ~= 's' and not reads and left_ms <= RESERVED_MS then
+  left_ms = left_ms + RESERVED_MS * count_between(s, own)
+end
 if beside and stands == 1 then request_pauses(s.ends, '#native', place_ms) end
 -- What became free without a release, because a lease or a place ended, is reserved for the next.
 local first = s.waited and first_places(s, 1)[1]

@@ -93,8 +93,8 @@ if type(value) == 'string' then
       and (at or #value - from + #own + 14 <= MOST_IN_VALUE) then
       local left_ms = (deadline or ahead_ends) - now
       if place == '0' then return 'BUSY ' .. ARGV[1] .. string.format(' %d 0', left_ms) end
-      if not held and left_ms <= RESERVED_MS then
-        -- Those behind the first try one after the other, should it not come. About as many are before the
+      if not held and letter == 'w' and left_ms <= RESERVED_MS then
+        -- Writers behind the first try one after the other, should it not come. About as many are before the
         -- caller as places of this length.
         local before = math.floor(((at or #value + 1) - from) / (#own + 13))
         left_ms = left_ms + RESERVED_MS * math.max(before - 1, 0)

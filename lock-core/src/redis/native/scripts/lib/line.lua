@@ -97,7 +97,7 @@ local function wanted_ahead(s, own, free)
   return wanted
 end
 
--- How many are between the first and a waiter. When the first does not come in time, the one behind it tries,
+-- How many are between the first and a writer. When the first does not come in time, the one behind it tries,
 -- and each other one reservation later: of many waiters that all tried then, only one could be granted.
 local function count_between(s, own)
   if s.places then return math.max(at_place(s, own) - 2, 0) end
