@@ -49,7 +49,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "native: at the memory limit a release fails after the lease",
         "native reentrant: memory limit",
         "native/release",
-        "  if s.ended > 0 then begin_write(s) end\n",
+        "  if changed or s.ended > 0 then begin_write(s) end\n",
         "",
     ),
     of(

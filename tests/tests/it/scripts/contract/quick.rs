@@ -397,7 +397,7 @@ fn contended() -> Vec<Vec<Vec<String>>> {
         let mut state: Vec<Vec<String>> = vec![words(&["ZADD", LOCK, "0", "#kind:r"])];
         state.extend(owners.iter().map(|owner| words(&["ZADD", LOCK, &deadline, owner])));
         state.extend(counts.iter().map(|count| words(&["ZADD", LOCK, "2", count])));
-        state.push(words(&["PEXPIRE", LOCK, "630000"]));
+        state.push(words(&["PEXPIRE", LOCK, "600000"]));
         for place in more {
             state.push(words(&["ZADD", NATIVE_LINE, "1", place, "-1", &format!("-{place}")]));
             state.push(words(&["ZADD", PLACES, &ENDS.to_string(), place]));
