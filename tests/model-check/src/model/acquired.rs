@@ -7,6 +7,7 @@ use super::{
     op::Op,
     reported::{is_passed_on, is_reserved},
     rules::{Step, broken},
+    setup::RESERVED_MS,
     wrong::Wrong,
 };
 
@@ -34,6 +35,19 @@ impl Step<'_> {
         let waiters = self.before.waiters.iter().filter(|waiter| waiter.owner != self.owner);
         let longest = waiters.map(|waiter| waiter.left).chain(left).max().unwrap_or(0);
         (left.is_some() || !ahead.is_empty(), longest)
+    }
+
+    /// How much later than the waiter behind the first this one tries when that does not come: on the native
+    /// wire 50 ms for each that is between.
+    fn behind_the_next(&self) -> i64 {
+        if !self.setup.is_native() || self.is_semaphore() {
+            return 0;
+        }
+        let mut line =
+            self.before.waiters.iter().filter(|one| one.left > 0 || one.owner == self.owner);
+        let all = line.clone().count();
+        let place = line.position(|one| one.owner == self.owner).unwrap_or(all);
+        RESERVED_MS * i64::try_from(place.saturating_sub(1)).unwrap_or_default()
     }
 
     /// The waiters before this one that must not be overtaken, as they were.
@@ -102,8 +116,8 @@ impl Step<'_> {
             "BUSY" => {
                 let holds = self.before.by(self.owner).is_some_and(Held::lives);
                 broken(Wrong::FalseRefusal, (!blocked && !holds) || had > 0)?;
-                let reported = self.number(2);
-                broken(Wrong::FalseTime, reported < 0 || (reported > longest.max(1) && !holds))?;
+                let (reported, longest) = (self.number(2), longest.max(1) + self.behind_the_next());
+                broken(Wrong::FalseTime, reported < 0 || (reported > longest && !holds))?;
                 self.takes_a_place()?;
                 self.passes_on()
             }
@@ -112,6 +126,7 @@ impl Step<'_> {
                 let may = self.is_read() && yields && !ahead.is_empty();
                 broken(Wrong::FalseRefusal, !may || had > 0)?;
                 let longest = ahead.iter().map(|waiter| waiter.left).max().unwrap_or(0);
+                let longest = longest + self.behind_the_next();
                 broken(Wrong::FalseTime, self.number(2) < 0 || self.number(2) > longest)?;
                 self.takes_a_place()
             }

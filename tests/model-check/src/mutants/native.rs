@@ -39,6 +39,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "",
     ),
     of(
+        "native: no waiter tries when the first does not come in time",
+        "native reentrant: three",
+        "native/lib/line",
+        "own)) - 1, 0)",
+        "own)), 0)",
+    ),
+    of(
         "native: a re-entry does not see that its hold is gone",
         "native reentrant: taken away",
         "native/acquire",
