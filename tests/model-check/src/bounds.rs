@@ -213,7 +213,7 @@ fn long_lines() -> Vec<Setup> {
     let of = native_of;
     let (sole, shared) = (Kind::Reentrant, Kind::ReadWrite);
     let long = |setup| Setup { most_in_value: Some(0), ..setup };
-    let growing = |setup| Setup { most_in_value: Some(64), ..setup };
+    let growing = |setup| Setup { most_in_value: Some(32), ..setup };
     vec![
         long(of("native long line: two", sole, 2, 5)),
         long(of("native long line: three", sole, 3, 5)),

@@ -40,7 +40,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     of(
         "native: no waiter tries when the first does not come in time",
-        "native reentrant: three",
+        "native long line: three",
         "native/lib/line",
         "own)) - 1, 0)",
         "own)), 0)",

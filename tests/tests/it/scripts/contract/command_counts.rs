@@ -84,7 +84,7 @@ async fn on_the_native_wire_a_step_without_waiters_costs_these_commands_and_no_o
         (
             release("rr", "b:2"),
             "DONE",
-            "get time zrem zrevrange zscore zscore zscore",
+            "get time zcount zrem zrevrange zscore zscore zscore",
         ),
         (
             release("rr", "a:1"),

@@ -357,6 +357,7 @@ fn contended() -> Vec<Vec<Vec<String>>> {
                 format!("{ENDS}|w:c:3 {RESERVED}|{own} {ENDS}"),
                 format!("{ENDS}|w:c:3 {OVER}|{own} {ENDS}"),
                 format!("{ENDS}|{own} {OVER}|w:c:3 {ENDS}"),
+                format!("{ENDS}|r:c:3 {OVER}|w:d:4 {ENDS}|{own} {ENDS}"),
             ];
             for line in lines {
                 states.push(value(format!("lt2{kind}-{line}")));
@@ -416,8 +417,12 @@ async fn the_turn_of_a_contended_lock_is_that_of_the_whole_script() {
     for state in contended() {
         let before: Vec<Vec<&str>> =
             state.iter().map(|command| command.iter().map(String::as_str).collect()).collect();
-        let tries =
-            [native_call::acquire("a:1"), native_call::write("a:1"), native_call::read("a:1")];
+        let tries = [
+            native_call::acquire("a:1"),
+            native_call::write("a:1"),
+            native_call::read("a:1"),
+            native_call::read("a:1").with("lease", 120_000),
+        ];
         for call in tries {
             for place_ms in [0, 300_000] {
                 let call = call.with("place", place_ms);

@@ -48,8 +48,9 @@ if #KEYS == 3 and ARGV[3] == '0' and ARGV[4] == '0' then
     local now = tonumber(time[1] .. string.sub('00000' .. time[2], -6, -4))
     local ends = tonumber(redis.call('zscore', KEYS[1], owner) or 0)
     local last = redis.call('zrevrange', KEYS[1], 0, 1, 'withscores')
-    -- Another lives, and the owner holds it once.
-    if ends > now and tonumber(last[4] or 0) > now and not redis.call('zscore', KEYS[1], '#' .. owner) then
+    -- The owner holds it once, and another reads; the full script removes readers whose leases are over.
+    if ends > now and tonumber(last[4] or 0) > now and not redis.call('zscore', KEYS[1], '#' .. owner)
+      and redis.call('zcount', KEYS[1], '(1000000', now) == 0 then
       redis.call('zrem', KEYS[1], owner)
       return {'DONE', ARGV[1], 'HELD'}
     end
