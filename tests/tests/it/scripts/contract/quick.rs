@@ -335,14 +335,15 @@ async fn what_release_free_frees_it_frees_as_release_does() {
     assert_eq!(freed, 1);
 }
 
-/// Every state of a lock with its line in the value, and of others that the fast paths meet.
+/// Every state of a lock with its line in the value, and of others that the fast paths meet. Times are far from
+/// whole minutes, to which they are rounded.
 fn contended() -> Vec<Vec<Vec<String>>> {
     const ENDS: i64 = STOPPED_MS + 300_000;
-    const DEADLINE: i64 = STOPPED_MS + 600_000;
+    const DEADLINE: i64 = STOPPED_MS + 630_000;
     const RESERVED: i64 = STOPPED_MS + 50;
     const OVER: i64 = STOPPED_MS - 1;
     let words = |command: &[&str]| command.iter().map(|word| (*word).to_owned()).collect();
-    let value = |value: String| vec![words(&["SET", LOCK, &value, "PX", "630000"])];
+    let value = |value: String| vec![words(&["SET", LOCK, &value, "PX", "640000"])];
     let mut states = vec![vec![]];
     for kind in ["e", "r"] {
         for own in ["w:a:1", "r:a:1"] {
@@ -398,7 +399,7 @@ fn contended() -> Vec<Vec<Vec<String>>> {
         let mut state: Vec<Vec<String>> = vec![words(&["ZADD", LOCK, "0", "#kind:r"])];
         state.extend(owners.iter().map(|owner| words(&["ZADD", LOCK, &deadline, owner])));
         state.extend(counts.iter().map(|count| words(&["ZADD", LOCK, "2", count])));
-        state.push(words(&["PEXPIRE", LOCK, "600000"]));
+        state.push(words(&["PEXPIRE", LOCK, "640000"]));
         for place in more {
             state.push(words(&["ZADD", NATIVE_LINE, "1", place, "-1", &format!("-{place}")]));
             state.push(words(&["ZADD", PLACES, &ENDS.to_string(), place]));
@@ -418,10 +419,10 @@ async fn the_turn_of_a_contended_lock_is_that_of_the_whole_script() {
         let before: Vec<Vec<&str>> =
             state.iter().map(|command| command.iter().map(String::as_str).collect()).collect();
         let tries = [
-            native_call::acquire("a:1"),
-            native_call::write("a:1"),
-            native_call::read("a:1"),
-            native_call::read("a:1").with("lease", 120_000),
+            native_call::acquire("a:1").with("lease", 570_000),
+            native_call::write("a:1").with("lease", 570_000),
+            native_call::read("a:1").with("lease", 570_000),
+            native_call::read("a:1").with("lease", 100_000),
         ];
         for call in tries {
             for place_ms in [0, 300_000] {
