@@ -169,7 +169,7 @@ async fn processes_that_only_read_the_form_and_those_that_write_it_take_turns() 
             _ if holds => release("ew", &owner),
             _ => acquire(&owner),
         };
-        let only_reads = at % 2 == 0;
+        let only_reads = at.is_multiple_of(2);
         let reply = if only_reads && ["native/acquire", "native/release"].contains(&call.script) {
             store.try_ask_text(&call, &that_only_reads(&call)).await.expect("a reply")
         } else {
