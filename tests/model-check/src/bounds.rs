@@ -165,8 +165,8 @@ fn native() -> Vec<Setup> {
     let (sole, fair) = (Kind::Reentrant, Kind::Fair);
     let (shared, fair_shared, semaphore) = (Kind::ReadWrite, Kind::FairReadWrite, Kind::Semaphore);
     vec![
-        of("native reentrant: two", sole, 2, 6),
-        of("native reentrant: three", sole, 3, 5),
+        of("native reentrant: two", sole, 2, 7),
+        of("native reentrant: three", sole, 3, 6),
         Setup { leases: TWO, late: 1, ..of("native reentrant: late", sole, 2, 3) },
         Setup { force: true, ..of("native reentrant: taken away", sole, 2, 5) },
         Setup { leases: &[2_500], ..of("native reentrant: a waiter that is dead", sole, 3, 5) },
@@ -176,8 +176,8 @@ fn native() -> Vec<Setup> {
             tokens_ahead_us: 3_600_000_000,
             ..of("native fenced: tokens lost, the clock behind", Kind::Fenced, 2, 5)
         },
-        of("native read/write: two", shared, 2, 5),
-        of("native read/write: three", shared, 3, 4),
+        of("native read/write: two", shared, 2, 6),
+        of("native read/write: three", shared, 3, 5),
         Setup { leases: TWO, ..of("native read/write: two leases", shared, 2, 3) },
         Setup { late: 1, ..of("native read/write: late", shared, 2, 3) },
         Setup { converts: true, ..of("native read/write: changes of mode", shared, 2, 5) },

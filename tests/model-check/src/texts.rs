@@ -44,7 +44,7 @@ impl Texts {
         texts
     }
 
-    /// The same, if the value of a lock had a line of at most so many characters.
+    /// The same, if the value of a lock had a line of at most `most` characters.
     ///
     /// # Panics
     ///

@@ -59,7 +59,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "local line = string.sub(value, from)",
     ),
     of(
-        "native quick: a waiter stands twice",
+        "native quick: a waiter is in line twice",
         TWO,
         ACQUIRE,
         "    local at = string.find(value, own, from, true)\n",

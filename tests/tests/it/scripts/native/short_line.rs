@@ -58,7 +58,7 @@ async fn a_waiter_that_comes_again_keeps_its_place() {
     has_value(&store, &format!("lt2rwa:1 0 1 {DEADLINE} {ENDS}|w:c:3 {ENDS}")).await;
 }
 
-/// So many that the value does not have them.
+/// More than the value has.
 const MANY: usize = 100;
 
 #[tokio::test]
