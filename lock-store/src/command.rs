@@ -141,6 +141,9 @@ pub struct ReleaseCommand {
     pub holds: u32,
     /// Whether the owner may have a place in line; it then leaves the line.
     pub in_line: bool,
+    /// Whether the owner keeps holds of the other mode. A store that releases several locks by one
+    /// command may send this one by itself.
+    pub keeps_other_mode: bool,
 }
 
 impl ReleaseCommand {
@@ -148,7 +151,7 @@ impl ReleaseCommand {
     #[must_use]
     #[inline]
     pub fn new(holder: Holder, mode: Mode, holds: u32) -> Self {
-        Self { holder, mode, holds, in_line: false }
+        Self { holder, mode, holds, in_line: false, keeps_other_mode: false }
     }
 }
 
@@ -181,6 +184,7 @@ impl LeaveCommand {
             mode,
             holds: 0,
             in_line: true,
+            keeps_other_mode: false,
         })
     }
 }

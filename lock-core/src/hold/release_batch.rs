@@ -139,8 +139,11 @@ async fn take_back(
 impl DueStep {
     fn release(&self) -> Option<ReleaseCommand> {
         let ReconcileStep::Release { mode, holds, in_line, .. } = self.step else { return None };
-        let mut command = ReleaseCommand::new(self.permit.lease().holder(), mode, holds);
+        let lease = self.permit.lease();
+        let mut command = ReleaseCommand::new(lease.holder(), mode, holds);
         command.in_line = in_line;
+        let remote = lease.state().remote;
+        command.keeps_other_mode = remote.read + remote.write > remote.of(mode);
         Some(command)
     }
 

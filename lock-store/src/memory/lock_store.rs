@@ -70,7 +70,7 @@ impl Keys {
                     for command in granted {
                         let (mode, holds) = (command.mode, command.holds - 1);
                         let holder = command.holder();
-                        self.release(&ReleaseCommand { holder, mode, holds, in_line: false });
+                        self.release(&ReleaseCommand::new(holder, mode, holds));
                     }
                     return AcquiredAll::Refused { at, answer };
                 }

@@ -298,6 +298,7 @@ impl Batches {
         // is left to the whole script.
         command.holds == 0
             && !command.in_line
+            && !command.keeps_other_mode
             && command.holder.kind != Kind::Semaphore
             && !self.refusals.is_recent(&command.holder.key)
     }

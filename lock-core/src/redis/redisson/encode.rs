@@ -207,8 +207,9 @@ impl Wire for RedissonWire {
         let rest = |call: ScriptCall| call.owner(owner).number(command.holds).flag(command.in_line);
         let rest_by_default = |call: ScriptCall| {
             let mut call = rest(call.key(names.waiters())).omit_trailing_defaults(&["0", "0"]);
-            // Without more arguments the fast path answers, which takes several locks.
-            call.joinable = call.args.count() == 1;
+            // Without more arguments the fast path answers, which takes several locks. It leaves a lock of
+            // which something is kept to a second command, which is never sent if the answer is lost.
+            call.joinable = call.args.count() == 1 && !command.keeps_other_mode;
             call
         };
         match (kind, command.mode) {

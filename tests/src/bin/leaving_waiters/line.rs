@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use lock_tests::{Cli, Wire};
 
+const LOCK: &str = "lock:k";
 const PLACES: &str = "lock_places:{lock:k}";
 const QUEUE: &str = "redisson_lock_queue:{lock:k}";
 const WAITERS: &str = "lock_waiters:{lock:k}";
@@ -46,7 +47,15 @@ pub(crate) async fn longest(cli: &Cli, wire: Wire, span: Duration) -> u64 {
 
 async fn length(cli: &Cli, wire: Wire) -> u64 {
     if wire == Wire::Native {
-        return cli.query(&["ZCARD", PLACES]).await;
+        // Of a kind that is not fair it is in the lock's value while it is short.
+        return match cli.type_of(LOCK).await.as_str() {
+            "string" => {
+                let value = cli.string(LOCK).await.unwrap_or_default();
+                let beside: u64 = cli.query(&["ZCARD", PLACES]).await;
+                beside + value.matches('|').count() as u64
+            }
+            _ => cli.query(&["ZCARD", PLACES]).await,
+        };
     }
     match cli.type_of(WAITERS).await.as_str() {
         "hash" => cli.query(&["HLEN", WAITERS]).await,

@@ -107,13 +107,13 @@ async fn a_lock_that_is_waited_for_outlives_renewals_while_its_slot_moves() {
     let key = "held:{move}";
     let held = here.write(key).lease(Duration::from_secs(3)).acquire().await.unwrap();
     let waiter = tokio::spawn(there.read(key).wait(LONG).acquire());
+    let cli = cluster.cli(from).await;
+    let name = format!("lock:{key}");
     eventually("the place is there", LIMIT, async || {
-        cluster.keys().await.iter().any(|name| name.starts_with("lock_places:"))
+        cli.string(&name).await.is_some_and(|value| value.contains("|r:"))
     })
     .await;
     cluster.begin_move(slot, from, to).await;
-    let cli = cluster.cli(from).await;
-    let name = format!("lock:{key}");
     let value: String = cli.query(&["GET", &name]).await;
     eventually("renewed", LIMIT, async || {
         let now: Option<String> = cli.query(&["GET", &name]).await;

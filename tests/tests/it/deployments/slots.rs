@@ -49,6 +49,8 @@ async fn redis_agrees_that_they_share_a_slot(wire: Wire) {
     for key in KEYS {
         // A reader, with its own key on Redisson's wire, and the place of a writer that waits.
         let reader = here.read(*key).acquire().await.unwrap();
+        // Beside two readers the line of the native wire has keys of its own.
+        let other = there.read(*key).acquire().await.unwrap();
         let waiter = tokio::spawn(there.write(*key).wait(LONG).acquire());
         let (place, least) = match wire {
             Wire::Native => ("lock_places:", 3),
@@ -67,6 +69,7 @@ async fn redis_agrees_that_they_share_a_slot(wire: Wire) {
             assert_eq!(cluster.slot(name).await, slot, "{name}");
         }
         reader.release().await.unwrap();
+        other.release().await.unwrap();
         bounded(LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
     }
 }

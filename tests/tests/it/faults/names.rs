@@ -27,14 +27,20 @@ async fn every_name_has_the_prefix(wire: Wire) {
     let (here, there) = (connect().await, connect().await);
     for kind in [Kind::ReadWrite, Kind::FairReadWrite, Kind::Reentrant, Kind::Fenced, Kind::Fair] {
         let line = match (wire, kind) {
-            (Wire::Native, _) => "lock_line:{app:k}",
+            (Wire::Native, kind) if kind.is_fair() => "lock_line:{app:k}",
+            // The line is in the lock's value.
+            (Wire::Native, _) => "app:k",
             (Wire::Redisson, Kind::Fair) => "redisson_lock_queue:{app:k}",
             (Wire::Redisson, _) => "lock_waiters:{app:k}",
         };
         let guard = here.lock(Mode::Write, "k").kind(kind).acquire().await.unwrap();
         let waiter = there.lock(Mode::Write, "k").kind(kind).wait(LONG).acquire();
         let waiter = tokio::spawn(waiter);
-        eventually("it waits", LIMIT, async || cli.exists(line).await).await;
+        eventually("it waits", LIMIT, async || match line {
+            "app:k" => cli.string(line).await.is_some_and(|value| value.contains("|w:")),
+            line => cli.exists(line).await,
+        })
+        .await;
         assert!(cli.exists("app:k").await, "{kind}");
         have_the_prefix(&cli).await;
         guard.release().await.unwrap();
