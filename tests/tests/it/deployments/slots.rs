@@ -46,11 +46,12 @@ async fn no_command_is_redirected(wire: Wire) {
 async fn redis_agrees_that_they_share_a_slot(wire: Wire) {
     let cluster = RedisCluster::start().await;
     let (here, there) = (client(wire, &cluster.url()).await, client(wire, &cluster.url()).await);
+    let third = client(wire, &cluster.url()).await;
     for key in KEYS {
         // A reader, with its own key on Redisson's wire, and the place of a writer that waits.
         let reader = here.read(*key).acquire().await.unwrap();
-        // Beside two readers the line of the native wire has keys of its own.
-        let other = there.read(*key).acquire().await.unwrap();
+        // Beside two readers the line of the native wire is in separate keys.
+        let other = third.read(*key).acquire().await.unwrap();
         let waiter = tokio::spawn(there.write(*key).wait(LONG).acquire());
         let (place, least) = match wire {
             Wire::Native => ("lock_places:", 3),

@@ -93,7 +93,7 @@ async fn commands_of_a_long_wait(wire: Wire, processes: u64) -> u64 {
 
 async fn a_long_wait_costs_the_same_however_many_processes_wait(wire: Wire) {
     let few = commands_of_a_long_wait(wire, 20).await;
-    // On the native wire so few that their line is in the lock's value too.
+    // On the native wire the line of sixty is in the lock's value too.
     let many = commands_of_a_long_wait(wire, 60).await;
     println!("{few} commands for each of 20, {many} for each of 60");
     assert!(many < few * 3 / 2, "{few} commands for each of 20, {many} for each of 60");
