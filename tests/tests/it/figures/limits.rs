@@ -21,7 +21,7 @@ pub(super) const LIMITS: [Limit; 13] = [
     limit(
         Figure::RequestInstructions,
         1.80,
-        "a release needs no task and no queue of its own in the writer",
+        "a release needs no separate task and no queue in the writer",
     ),
     limit(Figure::RequestAllocations, 1.09, "the same"),
     limit(Figure::AttributeInstructions, 1.90, "a policy is made for each request"),
