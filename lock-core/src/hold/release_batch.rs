@@ -19,6 +19,8 @@ use crate::types::LostCause;
 
 /// Releases in one command: Redis serves no other client meanwhile.
 const BATCH: usize = 64;
+
+/// The batches that are put together from the leases that are due.
 #[derive(Default)]
 pub(super) struct ReleaseBatches(pub(super) Vec<ReleaseBatch>);
 

@@ -58,15 +58,19 @@ if type(value) == 'string' then
     local own = '|' .. letter .. ':' .. owner .. ' '
     local at = string.find(value, own, from, true)
     local behind = at and at + #own + 13
-    local function ends_of(place)
-      local space = string.find(value, ' ', place, true)
-      return string.sub(value, space + 1, space + 13)
-    end
     -- A reader lets the writers before it pass, a writer all.
     local ahead = letter == 'r' and string.find(value, '|w:', from, true) or letter == 'w' and from < #value and from
     if ahead and at and at <= ahead then ahead = false end
-    local first_ends = at ~= from and from < #value and ends_of(from)
-    local ahead_ends = ahead and (ahead == from and first_ends or ends_of(ahead))
+    -- When the first place ends, if it is another's, and the one that is ahead.
+    local first_ends, ahead_ends = false, false
+    if at ~= from and from < #value then
+      local space = string.find(value, ' ', from, true)
+      first_ends = string.sub(value, space + 1, space + 13)
+    end
+    if ahead then
+      local space = string.find(value, ' ', ahead, true)
+      ahead_ends = string.sub(value, space + 1, space + 13)
+    end
     if first_ends and first_ends <= now_text or ahead_ends and ahead_ends <= now_text or deadline and deadline <= now_text then
       last = nil
     elseif not held and not ahead and at then

@@ -1,6 +1,6 @@
 -- fast_path/release: releases one lock that its owner holds once and whose line is in its value, and reserves
--- it for the waiters that are next; or one of several readers: see release. In every other case it writes nothing, and the full script
--- answers: also where a place is over, and at Redis' memory limit.
+-- it for the waiters that are next; or one of several readers: see release. In every other case it writes
+-- nothing, and the full script answers: also where a place is over, and at Redis' memory limit.
 --
 -- KEYS[1] lock     string or zset  its holders and its line: see lib/value
 -- KEYS[2] line     zset     places of its waiters, if they are not in the value
