@@ -52,6 +52,7 @@ mod multi;
 mod order;
 mod parking;
 mod refusals;
+mod replace;
 mod scopes;
 mod semaphore;
 mod sharing;
@@ -195,6 +196,14 @@ macro_rules! conformance_cases {
                 bad_keys [ReadWrite]
                 bad_leases [ReadWrite]
                 keys_of_all_shapes [ReadWrite]
+            }
+            replace {
+                the_newest_caller_replaces_the_holder [ReadWrite Admin WakeUps]
+                of_those_that_wait_only_the_newest_stays [ReadWrite Admin WakeUps]
+                a_holder_that_ignores_it_loses_its_lock [ReadWrite Admin WakeUps]
+                readers_are_replaced_by_a_writer [ReadWrite Admin WakeUps]
+                a_scope_enters_its_own_hold_again [ReadWrite Admin]
+                nothing_is_left_of_a_caller_that_leaves [ReadWrite Admin]
             }
             scopes {
                 counts_go_up_and_down [ReadWrite Admin]

@@ -9,7 +9,7 @@ pub use lock_key::{KeyPart, KeyWriter, PlaceholderType, ValueError};
 use crate::{
     client::{Acquire, LockClientBuilder, MultiGuard, MultiLock, Scope, SingleLock},
     guard::LockGuard,
-    types::LogHash,
+    types::{LogHash, Lost},
 };
 pub use crate::{
     client::{LockClient, OneOrMany},
@@ -40,6 +40,8 @@ pub struct Spec {
     pub max_hold: Option<Duration>,
     /// `None`: no longer than the work.
     pub hold_at_least: Option<Duration>,
+    /// `None`: the holder is not replaced.
+    pub replace_after: Option<Duration>,
     /// `None`: renewed.
     pub renew: Option<bool>,
     /// How many permits a semaphore has. `None`: it is another kind of lock.
@@ -58,7 +60,7 @@ impl Spec {
     pub fn acquire(self, client: &LockClient) -> Result<Acquire<OneOrMany>, ValueError> {
         let mut options = AcquireOptions::of_policy(&self.name.into());
         (options.lease, options.renew) = (self.lease, self.renew);
-        options.max_hold = self.max_hold;
+        (options.max_hold, options.replace_after) = (self.max_hold, self.replace_after);
         options.set_hold_at_least(self.hold_at_least);
         let (wait, permits, weight) = (self.wait, self.permits, self.weight);
         let options = PolicyOptions { wait, permits, weight, options };
@@ -93,6 +95,12 @@ impl PolicyOptions {
     }
 }
 
+/// Returns a future that resolves when work under the locks must stop: they are lost, or a newer caller
+/// replaces their holder.
+pub fn stopped(guard: &MultiGuard) -> impl Future<Output = Lost> + Send + 'static + use<> {
+    guard.stopped()
+}
+
 /// Returns the acquisition of one lock on each of these keys. Keys that are made from values may turn out
 /// equal: each is locked once.
 #[track_caller]
@@ -115,7 +123,10 @@ pub fn acquire<K: IntoLockKey + Ord>(
         }
     };
     let wait = options.wait.unwrap_or(client.inner().settings.wait);
-    Acquire { target, scope, wait, options: options.options.clone() }
+    let mut options = options.options.clone();
+    // A policy has one setting for both modes, and a reader waits.
+    options.replace_after = options.replace_after.filter(|_| mode == Mode::Write);
+    Acquire { target, scope, wait, options }
 }
 
 /// Checks these options as every acquisition does, before it sends anything.

@@ -10,7 +10,7 @@ use crate::statuses;
 use crate::suggest::did_you_mean;
 
 /// Every option and its values, in the order in which messages and the documentation name them.
-const OPTIONS: [(&str, &str); 15] = [
+const OPTIONS: [(&str, &str); 17] = [
     ("key", r#"a string: `key = "order:{id}"`"#),
     ("keys", r#"a list of strings: `keys = ["account:{from}", "account:{to}"]`"#),
     ("mode", r#"`mode = "read"` or `mode = "write"`"#),
@@ -21,7 +21,9 @@ const OPTIONS: [(&str, &str); 15] = [
     ("lease", r#"a duration: `lease = "30s"`"#),
     ("max_hold", r#"a duration: `max_hold = "60s"`"#),
     ("hold_at_least", r#"a duration: `hold_at_least = "60s"`"#),
-    ("on_busy", r#"`on_busy = "wait"`, `"fail"` or `"skip"`"#),
+    ("on_busy", r#"`on_busy = "wait"`, `"fail"`, `"skip"` or `"replace"`"#),
+    ("replace_by", r#"a placeholder of the key: `replace_by = "user"`, or `"anyone"`"#),
+    ("replace_after", r#"a duration: `replace_after = "2s"`"#),
     ("renew", "`renew = true` or `renew = false`"),
     ("name", r#"a string: `name = "order-write"`"#),
     ("client", "`client = state` or an expression: `client = self.locks`"),
@@ -40,6 +42,8 @@ pub(crate) struct Args {
     pub(crate) max_hold: Option<LitStr>,
     pub(crate) hold_at_least: Option<LitStr>,
     pub(crate) on_busy: Option<LitStr>,
+    pub(crate) replace_by: Option<LitStr>,
+    pub(crate) replace_after: Option<LitStr>,
     pub(crate) statuses: statuses::Given,
     pub(crate) renew: Option<LitBool>,
     pub(crate) name: Option<LitStr>,
@@ -60,6 +64,8 @@ impl Parse for Args {
         let mut max_hold = None;
         let mut hold_at_least = None;
         let mut on_busy = None;
+        let mut replace_by = None;
+        let mut replace_after = None;
         let mut statuses = statuses::Given::default();
         let mut renew = None;
         let mut name = None;
@@ -80,6 +86,8 @@ impl Parse for Args {
                 "max_hold" => set(input, &option, &mut max_hold)?,
                 "hold_at_least" => set(input, &option, &mut hold_at_least)?,
                 "on_busy" => set(input, &option, &mut on_busy)?,
+                "replace_by" => set(input, &option, &mut replace_by)?,
+                "replace_after" => set(input, &option, &mut replace_after)?,
                 "renew" => set(input, &option, &mut renew)?,
                 "name" => set(input, &option, &mut name)?,
                 "client" => set(input, &option, &mut client)?,
@@ -106,6 +114,8 @@ impl Parse for Args {
             max_hold,
             hold_at_least,
             on_busy,
+            replace_by,
+            replace_after,
             statuses,
             renew,
             name,

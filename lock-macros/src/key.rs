@@ -30,6 +30,14 @@ pub(crate) struct KeyValue {
 }
 
 impl Key {
+    /// The names of its placeholders.
+    pub(crate) fn placeholders(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|piece| match piece {
+            KeyPiece::Text(_) => None,
+            KeyPiece::Value(value) => Some(value.placeholder.as_str()),
+        })
+    }
+
     pub(crate) fn resolve(literal: LitStr, bindings: &Bindings) -> Result<Self> {
         let template = Template::parse(&literal.value()).map_err(|error| {
             Error::new(literal_span::within(&literal, error.span()), error.to_string())

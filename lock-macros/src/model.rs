@@ -51,6 +51,8 @@ pub(crate) struct LockOptions {
     pub(crate) lease: Option<OptionDuration>,
     pub(crate) max_hold: Option<OptionDuration>,
     pub(crate) hold_at_least: Option<OptionDuration>,
+    /// After which time a call replaces another one, if it does.
+    pub(crate) replace_after: Option<OptionDuration>,
     pub(crate) renew: Option<bool>,
     pub(crate) name: Option<LitStr>,
 }
@@ -73,9 +75,12 @@ impl LockedFn {
         let kind = args.kind.as_ref().map_or(Ok(Kind::default()), Kind::of)?;
         let (permits, weight) = permits(&args, kind)?;
         let keys = args.keys.into_iter().map(|key| Key::resolve(key, &bindings));
-        let keys = keys.collect::<Result<_>>()?;
+        let keys = keys.collect::<Result<Vec<_>>>()?;
         let on_busy = args.on_busy.as_ref().map(on_busy).transpose()?;
         let on_busy_is = |word| on_busy.filter(|(given, _)| *given == word).map(|(_, span)| span);
+        let replaces = on_busy_is("replace");
+        let replace_after =
+            replace_after(replaces, args.replace_by, duration(args.replace_after)?, &keys)?;
         Ok(Self {
             item,
             skips_if_busy: on_busy_is("skip"),
@@ -91,6 +96,7 @@ impl LockedFn {
                 lease: duration(args.lease)?,
                 max_hold: duration(args.max_hold)?,
                 hold_at_least: duration(args.hold_at_least)?,
+                replace_after,
                 renew: args.renew.map(|renew| renew.value),
                 name: args.name,
             },
@@ -109,13 +115,13 @@ fn client(expr: Expr) -> Client {
 }
 
 fn on_busy(literal: &LitStr) -> Result<(&'static str, Span)> {
-    const WORDS: [&str; 3] = ["wait", "fail", "skip"];
+    const WORDS: [&str; 4] = ["wait", "fail", "skip", "replace"];
     let word = literal.value();
     let known = WORDS.into_iter().find(|legal| *legal == word);
     known.map(|known| (known, literal.span())).ok_or_else(|| {
         let hint = did_you_mean(&word, WORDS);
         let word = word.escape_debug();
-        let legal = "legal are \"wait\", \"fail\" and \"skip\"";
+        let legal = "legal are \"wait\", \"fail\", \"skip\" and \"replace\"";
         Error::new(literal.span(), format!("`{word}` is not legal here; {legal}{hint}"))
     })
 }
@@ -131,6 +137,37 @@ fn mode(word: &LitStr, kind: Kind) -> Result<Mode> {
             Err(Error::new(word.span(), text))
         }
     }
+}
+
+/// Returns after which time a call that `replaces` others does so.
+fn replace_after(
+    replaces: Option<Span>,
+    by: Option<LitStr>,
+    after: Option<OptionDuration>,
+    keys: &[Key],
+) -> Result<Option<OptionDuration>> {
+    let Some(span) = replaces else {
+        let given = by.map(|by| by.span()).or(after.map(|after| after.span));
+        let text = "this has no effect without `on_busy = \"replace\"`";
+        return given.map_or(Ok(None), |span| Err(Error::new(span, text)));
+    };
+    if keys.len() > 1 {
+        let text = "a call is replaced under one key: use `key`, or wait for several";
+        return Err(Error::new(span, text));
+    }
+    let Some(by) = by else {
+        let text = "which calls may cancel another one? add the placeholder of the key that is the \
+                    principal, such as `replace_by = \"user\"`, or `replace_by = \"anyone\"`";
+        return Err(Error::new(span, text));
+    };
+    let name = by.value();
+    let is_in_the_key = keys.iter().any(|key| key.placeholders().any(|known| known == name));
+    if name != "anyone" && !is_in_the_key {
+        let text = "this is no placeholder of the key, so calls of two principals would replace each \
+                    other: add it to the key, or write `replace_by = \"anyone\"`";
+        return Err(Error::new(by.span(), text));
+    }
+    Ok(Some(after.unwrap_or(OptionDuration { value: Duration::from_secs(2), span })))
 }
 
 /// Returns the wait of a lock that `fails` if it is busy, or of another.

@@ -29,8 +29,9 @@ pub(crate) fn spec(lock: &LockOptions, function: &Ident, names: &Names) -> Token
         Mode::Read => quote! { #mode_ty::Read },
         Mode::Write => quote! { #mode_ty::Write },
     };
-    let [wait, lease, max_hold, hold_at_least] =
-        [lock.wait, lock.lease, lock.max_hold, lock.hold_at_least].map(optional_duration);
+    let [wait, lease, max_hold, hold_at_least, replace_after] =
+        [lock.wait, lock.lease, lock.max_hold, lock.hold_at_least, lock.replace_after]
+            .map(optional_duration);
     let renew = optional(lock.renew.map(ToTokens::into_token_stream));
     let [permits, weight] =
         [lock.permits, lock.weight].map(|number| optional(number.map(ToTokens::into_token_stream)));
@@ -47,6 +48,7 @@ pub(crate) fn spec(lock: &LockOptions, function: &Ident, names: &Names) -> Token
             lease: #lease,
             max_hold: #max_hold,
             hold_at_least: #hold_at_least,
+            replace_after: #replace_after,
             renew: #renew,
             permits: #permits,
             weight: #weight,

@@ -5,9 +5,10 @@ use syn::{Error, LitInt, Result};
 
 /// Every option, with the outcome whose status it sets. A limit of principals is missing, because it is a
 /// layer's. This crate does not depend on that of the outcomes: `lock-tower` tests the pairs.
-pub(crate) const OPTIONS: [(&str, &str); 6] = [
+pub(crate) const OPTIONS: [(&str, &str); 7] = [
     ("busy_status", "Busy"),
     ("deadlock_status", "Deadlock"),
+    ("replaced_status", "Replaced"),
     ("overloaded_status", "Overloaded"),
     ("unavailable_status", "Unavailable"),
     ("draining_status", "Draining"),

@@ -3,7 +3,7 @@
 use lock_key::MIN_LEASE;
 use syn::{Error, FnArg, PatType, Result, ReturnType, Type};
 
-use crate::model::{Client, LockedFn};
+use crate::model::{Client, LockedFn, Mode};
 use crate::statuses::OutcomeStatus;
 
 impl LockedFn {
@@ -14,6 +14,7 @@ impl LockedFn {
         self.lease_is_long_enough()?;
         self.max_hold_is_long_enough()?;
         self.name_is_a_name()?;
+        self.only_writers_replace()?;
         self.only_functions_skip()?;
         self.only_handlers_answer()?;
         self.hold_at_least_is_within_max_hold()?;
@@ -76,6 +77,17 @@ impl LockedFn {
             ));
         }
         Ok(())
+    }
+
+    fn only_writers_replace(&self) -> Result<()> {
+        let writes = matches!(self.lock.mode, Mode::Write) && self.lock.permits.is_none();
+        match self.lock.replace_after.filter(|_| !writes) {
+            None => Ok(()),
+            Some(replaces) => Err(Error::new(
+                replaces.span,
+                "only a writer replaces another call: a reader and a permit leave room for others",
+            )),
+        }
     }
 
     /// A handler that is skipped would have to answer something.

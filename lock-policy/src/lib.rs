@@ -96,7 +96,7 @@ pub use file::PolicyFile;
 pub use key::{KeyRejection, KeyTemplateError, KeyValues};
 pub use settings::{
     Enforce, HoldUntil, LockMode, OnBusy, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Outcome,
-    Release, RequestBody, Unlocked,
+    Release, ReplaceBy, RequestBody, Unlocked,
 };
 
 #[doc(hidden)]

@@ -50,18 +50,28 @@ pub trait StoreAdmin: Send + Sync {
         ready(Ok(vec![None; owners.len()])).boxed()
     }
 
-    /// Takes a lock away from all its holders, makes their tokens stale, and wakes waiters. `None`
-    /// if the key holds something that is not a lock. Not sent again: it would take the lock from
-    /// the next holder. Default: unsupported.
-    fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
-        drop(key);
+    /// Takes a lock away from all its holders, makes their tokens stale, and wakes waiters. With
+    /// `if_held_by` only while this owner, as in a snapshot, is one of them: otherwise the lock is
+    /// as it was, and the answer that it was not held. `None` if the key holds something that is not
+    /// a lock. Not sent again: it would take the lock from the next holder. Default: unsupported.
+    fn force_release(
+        &self,
+        key: LockKey,
+        if_held_by: Option<String>,
+    ) -> StoreFuture<'_, Option<ForcedRelease>> {
+        let _ = (key, if_held_by);
         unsupported("taking locks away")
     }
 
-    /// Requests that all current holders release the lock, and returns how many there are. `None`
-    /// if the key holds something that is not a lock. Default: unsupported.
-    fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
-        drop(key);
+    /// Requests that all current holders release the lock, and returns how many there are. With
+    /// `if_held_by` only while this owner is one of them: otherwise none is requested. `None` if the
+    /// key holds something that is not a lock. Default: unsupported.
+    fn request_release(
+        &self,
+        key: LockKey,
+        if_held_by: Option<String>,
+    ) -> StoreFuture<'_, Option<u32>> {
+        let _ = (key, if_held_by);
         unsupported("requests to release")
     }
 

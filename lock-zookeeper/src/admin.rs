@@ -117,36 +117,52 @@ impl ZooKeeperStore {
         }
     }
 
-    /// The paths of the holders' znodes, and the token that the next one must exceed.
+    /// The paths of the holders' znodes, and the token that the next one must exceed. `None` if
+    /// there is an owner that has to be one of the holders, and is not.
     async fn holders(
         &self,
         session: &Session,
         path: &str,
-    ) -> Result<(Vec<String>, Option<FencingToken>), Error> {
+        if_held_by: Option<String>,
+    ) -> Result<Option<(Vec<String>, Option<FencingToken>)>, Error> {
         let (folder, children) = match self.find(session, path).await? {
-            Found::Nothing => return Ok((Vec::new(), None)),
+            Found::Nothing => return Ok(if_held_by.is_none().then(|| (Vec::new(), None))),
             Found::Line(children) => (path.to_owned(), children),
             Found::Semaphore { permits, .. } => (format!("{path}/{PERMITS}"), permits),
         };
         let (holders, waiters) = divide(&children);
         let paths = holders.iter().map(|one| format!("{folder}/{}", one.name)).collect();
+        // The names of znodes are never used again: what is deleted by them is what was seen here.
+        let described = self.describe(session, &folder, &holders).await?;
+        if let Some(owner) = if_held_by
+            && described.iter().all(|(_, one)| one.owner != owner)
+        {
+            return Ok(None);
+        }
         if holders.first().is_some_and(|one| one.role == Role::Permit) {
-            return Ok((paths, None));
+            return Ok(Some((paths, None)));
         }
         let newest = |all: Vec<(Role, Described)>| all.into_iter().map(|(_, one)| one.czxid).max();
-        let last = newest(self.describe(session, &folder, &holders).await?).map(last_token_of);
+        let last = newest(described).map(last_token_of);
         let first_waiter = waiters.get(..1).unwrap_or_default();
         let next = newest(self.describe(session, &folder, first_waiter).await?);
         // After a downgrade the holder's znode is newer than those that wait, and its token is older.
         let before_next = next.map(|czxid| last_token_of(czxid - 1));
-        Ok((paths, last.map(|last| before_next.map_or(last, |next| last.min(next)))))
+        let last = last.map(|last| before_next.map_or(last, |next| last.min(next)));
+        Ok(Some((paths, last)))
     }
 
-    async fn take_away(&self, key: &LockKey) -> Result<ForcedRelease, StoreError> {
+    async fn take_away(
+        &self,
+        key: &LockKey,
+        if_held_by: Option<String>,
+    ) -> Result<ForcedRelease, StoreError> {
         let path = self.root.path_of(key)?;
         let session = self.sessions.current().await?;
         let taken = async {
-            let (holders, last) = self.holders(&session, &path).await?;
+            let Some((holders, last)) = self.holders(&session, &path, if_held_by).await? else {
+                return Ok(ForcedRelease::new(false, None));
+            };
             for holder in &holders {
                 match retry(|| session.client.delete(holder, None)).await {
                     Ok(()) | Err(Error::NoNode) => {}
@@ -164,12 +180,13 @@ impl ZooKeeperStore {
         taken.await.map_err(unavailable)
     }
 
-    async fn revoke(&self, key: &LockKey) -> Result<u32, StoreError> {
+    async fn revoke(&self, key: &LockKey, if_held_by: Option<String>) -> Result<u32, StoreError> {
         let path = self.root.path_of(key)?;
         let session = self.sessions.current().await?;
         let revoked = async {
             let mut count = 0;
-            for holder in self.holders(&session, &path).await?.0 {
+            let holders = self.holders(&session, &path, if_held_by).await?;
+            for holder in holders.map_or_else(Vec::new, |(paths, _)| paths) {
                 match retry(|| session.client.set_data(&holder, REVOKE, None)).await {
                     Ok(_) => count += 1,
                     Err(Error::NoNode) => {}
@@ -241,12 +258,20 @@ impl StoreAdmin for ZooKeeperStore {
         async move { self.walk(&prefix, &after, limit).await.map_err(unavailable) }.boxed()
     }
 
-    fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
-        async move { Ok(Some(self.within(self.take_away(&key)).await?)) }.boxed()
+    fn force_release(
+        &self,
+        key: LockKey,
+        if_held_by: Option<String>,
+    ) -> StoreFuture<'_, Option<ForcedRelease>> {
+        async move { Ok(Some(self.within(self.take_away(&key, if_held_by)).await?)) }.boxed()
     }
 
-    fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
-        async move { Ok(Some(self.within(self.revoke(&key)).await?)) }.boxed()
+    fn request_release(
+        &self,
+        key: LockKey,
+        if_held_by: Option<String>,
+    ) -> StoreFuture<'_, Option<u32>> {
+        async move { Ok(Some(self.within(self.revoke(&key, if_held_by)).await?)) }.boxed()
     }
 
     fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {

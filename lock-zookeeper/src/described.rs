@@ -8,7 +8,7 @@ use super::{names::Role, tokens::token_of};
 
 /// One znode, described.
 pub(super) struct Described {
-    owner: String,
+    pub(super) owner: String,
     kind: Option<Kind>,
     client: Option<ClientInfo>,
     age: Option<Duration>,

@@ -166,15 +166,23 @@ impl StoreAdmin for FaultyLink {
         })
     }
 
-    fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
+    fn force_release(
+        &self,
+        key: LockKey,
+        if_held_by: Option<String>,
+    ) -> StoreFuture<'_, Option<ForcedRelease>> {
         self.deliver(CommandKind::Other, Vec::new(), move |store| {
-            answer_of(store.force_release(key))
+            answer_of(store.force_release(key, if_held_by))
         })
     }
 
-    fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
+    fn request_release(
+        &self,
+        key: LockKey,
+        if_held_by: Option<String>,
+    ) -> StoreFuture<'_, Option<u32>> {
         self.deliver(CommandKind::Other, Vec::new(), move |store| {
-            answer_of(store.request_release(key))
+            answer_of(store.request_release(key, if_held_by))
         })
     }
 

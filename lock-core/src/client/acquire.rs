@@ -1,5 +1,6 @@
 use std::{future::Future, pin::pin, time::Duration};
 
+use lock_key::MAX_DURATION;
 use lock_store::Kind;
 
 use super::{
@@ -180,6 +181,42 @@ impl<T: Lockable> Acquire<T> {
     /// so `false`: all of them wait until their waits end.
     pub fn refuse_deadlock(mut self, refuse_deadlock: bool) -> Self {
         self.options.refuse_deadlock = Some(refuse_deadlock);
+        self
+    }
+
+    /// Lets the latest win: this acquisition requests the release of the holder, and takes the lock away
+    /// from one that has not released it after this time, from 0 to a year, on this process' clock. Of
+    /// the callers that wait, in any process, only the newest stays: the others are refused as
+    /// [`Replaced`](AcquireError::Replaced) at once. It waits for this time in addition to
+    /// [`wait`](Self::wait).
+    ///
+    /// Its holder can be replaced too: when a newer caller comes, the work that is
+    /// [protected](crate::LockGuard::protect), or under [`run`](Self::run), is dropped at its next
+    /// `.await`, as at a loss with the cause [`LostCause::Replaced`](crate::LostCause::Replaced). Work of
+    /// another form looks at [`release_requested`](crate::LockGuard::release_requested) by itself. A
+    /// holder that ignores the request finds its lock [lost](crate::LockGuard::lost), and its fencing
+    /// token stale.
+    ///
+    /// Holders that were acquired without this are replaced too, but their waiters are not. For writers of
+    /// one key of at most 499 bytes, on stores with requests to release: Redis, in memory and on
+    /// ZooKeeper. Each caller acquires a second lock first, `lock-replace:<key>`, so a free lock takes
+    /// two round trips. Default: a holder is waited for.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::{future::pending, time::Duration};
+    /// # use lock_core::{LockError, LostCause};
+    /// # let locks = lock_core::LockClient::in_memory();
+    /// let turn = || locks.write("chat:42").replace_after(Duration::from_secs(2));
+    /// let first = turn().run(pending::<()>());
+    /// let second = async { turn().run(async { "the answer to the second message" }).await };
+    /// let (first, second) = tokio::join!(first, second);
+    /// assert!(matches!(first, Err(LockError::Lost(lost)) if lost.cause() == LostCause::Replaced));
+    /// assert_eq!(second?, "the answer to the second message");
+    /// # Ok(()) }
+    /// ```
+    pub fn replace_after(mut self, after: Duration) -> Self {
+        self.options.replace_after = Some(after.min(MAX_DURATION));
         self
     }
 

@@ -157,7 +157,7 @@ impl LockClient {
         key: impl IntoLockKey,
     ) -> Result<ForcedRelease, InspectError> {
         let key = key.into_lock_key()?;
-        let forced = self.inner().admin()?.force_release(key.clone()).await?;
+        let forced = self.inner().admin()?.force_release(key.clone(), None).await?;
         Ok(forced.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
 
@@ -176,7 +176,7 @@ impl LockClient {
     /// If the future is dropped, the request may have been made.
     pub async fn request_release(&self, key: impl IntoLockKey) -> Result<u32, InspectError> {
         let key: LockKey = key.into_lock_key()?;
-        let requested = self.inner().admin()?.request_release(key.clone()).await?;
+        let requested = self.inner().admin()?.request_release(key.clone(), None).await?;
         Ok(requested.ok_or(WrongKind { key, kind: Kind::ReadWrite })?)
     }
 }

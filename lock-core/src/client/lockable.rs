@@ -2,10 +2,11 @@
 
 use std::{fmt, future::Future, time::Duration};
 
+use futures_util::{FutureExt, future::Either};
 use lock_key::MAX_PERMITS;
 use lock_store::{InvalidOptions, KeyError, Kind, LockKey, Mode, Unsupported};
 
-use super::{LockClient, scope::Scope};
+use super::{LockClient, replace, scope::Scope};
 use crate::{
     acquire,
     guard::LockGuard,
@@ -98,6 +99,11 @@ impl SingleLock {
             );
             return Err(Unsupported::new(what).into());
         }
+        if options.replace_after.is_some() && (mode == Mode::Read || kind == Kind::Semaphore) {
+            let why = "a holder is replaced by a writer alone: drop replace_after for a reader and for \
+                       a permit";
+            return Err(InvalidOptions::new(why.to_owned()).into());
+        }
         if options.at_least.is_some() && self.client.inner().store.session_lease().is_some() {
             let what = "`hold_at_least`: a lock ends with the session of its process";
             return Err(Unsupported::new(what).into());
@@ -112,6 +118,28 @@ impl SingleLock {
             hold_options,
             scope: scope.map(Scope::holds),
         })
+    }
+}
+
+impl SingleLock {
+    /// Acquires it, and waits for other holders.
+    pub(super) fn enter(
+        self,
+        options: AcquireOptions,
+        scope: Option<Scope>,
+        wait: Duration,
+    ) -> impl Future<Output = Result<LockGuard, AcquireError>> + Send {
+        let client = self.client.clone();
+        // Before the future: an async function would have room for it twice, and thousands wait.
+        let request = self.request(options, scope.as_ref());
+        async move {
+            let wait_deadline = WaitDeadline::of(wait);
+            let request = match &request {
+                Ok(request) => request,
+                Err(refusal) => return Err(refusal.clone()),
+            };
+            acquire::enter(client.inner(), request, wait_deadline).await
+        }
     }
 }
 
@@ -130,16 +158,12 @@ impl Lockable for SingleLock {
         scope: Option<Scope>,
         wait: Duration,
     ) -> impl Future<Output = Result<LockGuard, AcquireError>> + Send {
-        let client = self.client.clone();
-        // Before the future: an async function would have room for it twice, and thousands wait.
-        let request = self.request(options, scope.as_ref());
-        async move {
-            let wait_deadline = WaitDeadline::of(wait);
-            let request = match &request {
-                Ok(request) => request,
-                Err(refusal) => return Err(refusal.clone()),
-            };
-            acquire::enter(client.inner(), request, wait_deadline).await
+        match options.replace_after {
+            None => Either::Left(self.enter(options, scope, wait)),
+            // Rare, and allocated separately.
+            Some(after) => {
+                Either::Right(replace::acquire(self, options, scope, wait, after).boxed())
+            }
         }
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod lockable;
 mod locks;
 pub(crate) mod multi_lock;
 mod red_lock;
+mod replace;
 mod scope;
 mod semaphore;
 mod several_clients;

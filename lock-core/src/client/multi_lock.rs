@@ -63,6 +63,10 @@ impl MultiLock {
             let why = "a multi-lock without members locks nothing";
             return Err(InvalidOptions::new(why.to_owned()).into());
         }
+        if options.replace_after.is_some() {
+            let why = "a holder is replaced under one key, and a multi-lock has several";
+            return Err(InvalidOptions::new(why.to_owned()).into());
+        }
         let mut groups: Vec<ClientGroup> = Vec::with_capacity(1);
         for member in self.members {
             let client = member.client.clone();
@@ -255,6 +259,14 @@ impl MultiGuard {
         }
     }
 
+    /// Returns a future that resolves when work under them must stop: see [`LockView::stopped`].
+    pub(crate) fn stopped(&self) -> impl Future<Output = Lost> + Send + 'static + use<> {
+        match &self.0 {
+            Guards::One(guard) => Either::Left(guard.view().stopped()),
+            Guards::Many(_) => Either::Right(self.lost()),
+        }
+    }
+
     /// Runs `work` for as long as all of them are held: see [`LockView::protect`].
     ///
     /// # Errors
@@ -267,7 +279,7 @@ impl MultiGuard {
     pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
         let work = pin!(work);
         let check = || self.guards().iter().try_for_each(|guard| guard.hold().check_for_work());
-        run_while_held(|| self.lost(), check, work).await
+        run_while_held(|| self.stopped(), check, work).await
     }
 
     /// Resolves when the release of one of them is requested: see [`LockGuard::release_requested`].

@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
-use futures_util::poll;
+use futures_util::{future::Either, poll};
 use lock_store::{FencingToken, Kind, LockKey, Mode};
 
 use super::lost_signal::LostSignal;
 use crate::{
     hold::Hold,
-    types::{EnsureError, HoldTicket, Lost, ParkError},
+    types::{EnsureError, HoldTicket, Lost, LostCause, ParkError},
 };
 
 /// A view of a lock that another guard holds. It does not keep the lock held.
@@ -146,6 +146,23 @@ impl LockView {
         LostSignal::of(&self.hold)
     }
 
+    /// Returns a future that resolves when work under the lock must stop: it is lost, or a newer
+    /// caller replaces its holder.
+    pub(crate) fn stopped(&self) -> impl Future<Output = Lost> + Send + 'static + use<> {
+        let lost = self.lost();
+        if !self.hold.is_replaceable {
+            return Either::Left(lost);
+        }
+        let hold = Arc::clone(&self.hold);
+        Either::Right(Box::pin(async move {
+            tokio::select! {
+                biased;
+                lost = lost => lost,
+                () = hold.release_requested() => hold.lost(LostCause::Replaced),
+            }
+        }))
+    }
+
     /// Runs `work` for as long as the lock is held. On loss the work is dropped at its current
     /// `.await`. It is never polled after the lease has ended on this process' clock, even if the
     /// process was stopped in between.
@@ -159,7 +176,7 @@ impl LockView {
     /// Dropping this drops the work. The lock stays with its guard.
     pub async fn protect<F: Future>(&self, work: F) -> Result<F::Output, Lost> {
         let work = pin!(work);
-        run_while_held(|| self.lost(), || self.hold.check_for_work(), work).await
+        run_while_held(|| self.stopped(), || self.hold.check_for_work(), work).await
     }
 }
 

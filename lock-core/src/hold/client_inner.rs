@@ -13,8 +13,8 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Gate, Permit, lease::Lease, local_queues::LocalQueues, reconcile_queue::ReconcileQueue,
-    renewal::Schedule, silent_shards::Breaker,
+    Gate, Permit, lease::Lease, local_queues::LocalQueues, newest::NewestCallers,
+    reconcile_queue::ReconcileQueue, renewal::Schedule, silent_shards::Breaker,
 };
 use crate::{
     report::{EventLog, LockOrder, Statistics, WorkLog},
@@ -35,6 +35,7 @@ pub(crate) struct ClientInner {
     pub(crate) schedule: Arc<Schedule>,
     pub(crate) queue: Arc<ReconcileQueue>,
     pub(crate) work_log: Arc<WorkLog>,
+    pub(crate) newest_callers: Arc<NewestCallers>,
     pub(super) local_queues: Arc<LocalQueues>,
     /// Places at the gate: locks that are acquired, held or not yet released.
     pub(crate) holds: AtomicUsize,
@@ -75,6 +76,7 @@ impl ClientInner {
             schedule,
             queue: Arc::default(),
             work_log,
+            newest_callers: Arc::default(),
             local_queues: Arc::new(local_queues),
             holds: AtomicUsize::new(0),
             hold_ended: Notify::new(),

@@ -66,8 +66,11 @@ impl HandoffBudget {
 impl LockRequest {
     /// The lease that this waiter would accept.
     pub(crate) fn handoff_key(&self) -> Option<HandoffKey> {
-        let takes =
-            Access::of(self.kind, self.mode) == Access::Write && self.max_local_handoffs() > 0;
+        // A holder that was requested to release leaves the request to its owner, which a hand-off
+        // passes on.
+        let takes = Access::of(self.kind, self.mode) == Access::Write
+            && self.max_local_handoffs() > 0
+            && self.options.replace_after.is_none();
         takes.then_some(HandoffKey { kind: self.kind, length: self.hold_options.lease })
     }
 

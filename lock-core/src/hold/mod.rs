@@ -16,6 +16,7 @@ mod linger;
 mod local_handoff;
 mod local_queues;
 mod mode_change;
+mod newest;
 mod observed;
 mod park;
 mod reconcile;
@@ -89,6 +90,8 @@ pub(crate) struct Hold {
     listeners: AtomicUsize,
     /// Notifies of its loss; created on demand, because most holds are not watched.
     changed: OnceLock<watch::Sender<Option<LostCause>>>,
+    /// Whether work under it stops when a newer caller requests its release.
+    pub(crate) is_replaceable: bool,
 }
 
 /// Locked after the lease where both are.
@@ -193,6 +196,7 @@ impl Hold {
             scope: request.scope.as_ref().map(Arc::downgrade),
             state: Mutex::new(state),
             listeners: AtomicUsize::new(0),
+            is_replaceable: request.options.replace_after.is_some(),
             changed: OnceLock::new(),
         }
     }

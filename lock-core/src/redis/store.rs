@@ -460,21 +460,34 @@ impl StoreAdmin for RedisStore {
         try_join_all(texts).boxed()
     }
 
-    fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
+    fn force_release(
+        &self,
+        key: LockKey,
+        if_held_by: Option<String>,
+    ) -> StoreFuture<'_, Option<ForcedRelease>> {
         async move {
             // Read before: the script removes the holders, and their clients could not be notified.
             let snapshot =
                 self.inspect_holders(key.clone()).await.ok().flatten().unwrap_or_default();
-            let take = move |wire: &dyn Wire| wire.force_release(&key);
+            let if_held_by = if_held_by.unwrap_or_default();
+            let take = move |wire: &dyn Wire| wire.force_release(&key, &if_held_by);
             let forced = self.on_either_wire(take, Reply::forced).await?;
-            self.publish_taken(&snapshot).await;
+            if forced.is_some_and(|forced| forced.was_held) {
+                self.publish_taken(&snapshot).await;
+            }
             Ok(forced)
         }
         .boxed()
     }
 
-    fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
-        self.on_either_wire(move |wire| wire.request_release(&key), Reply::requested)
+    fn request_release(
+        &self,
+        key: LockKey,
+        if_held_by: Option<String>,
+    ) -> StoreFuture<'_, Option<u32>> {
+        let if_held_by = if_held_by.unwrap_or_default();
+        let request = move |wire: &dyn Wire| wire.request_release(&key, &if_held_by);
+        self.on_either_wire(request, Reply::requested)
     }
 
     fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {

@@ -92,7 +92,7 @@ impl ScriptCaller {
             Step::SetPermits { permits } => {
                 steps.set_permits(&self.key, permits).expect("BUG: Redisson's wire")
             }
-            Step::TakeAway => steps.force_release(&self.key),
+            Step::TakeAway => steps.force_release(&self.key, ""),
         };
         plain(call, nonce)
     }

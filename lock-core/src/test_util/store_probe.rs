@@ -220,7 +220,7 @@ impl StoreProbe {
                 let free = store.set_permits(who.key.clone(), permits).await?;
                 free.map_or(Answer::WrongKind, Answer::Free)
             }
-            Step::TakeAway => match self.admin()?.force_release(who.key.clone()).await? {
+            Step::TakeAway => match self.admin()?.force_release(who.key.clone(), None).await? {
                 Some(forced) => Answer::TakenAway {
                     was_held: forced.was_held,
                     token: forced.fencing_token.map(crate::FencingToken::get),

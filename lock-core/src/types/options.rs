@@ -137,6 +137,8 @@ pub struct AcquireOptions {
     pub fail_fast: bool,
     /// Whether a deadlock is refused; `None`: as the client does.
     pub refuse_deadlock: Option<bool>,
+    /// After which time the holder is replaced; `None`: it is not.
+    pub replace_after: Option<Duration>,
     pub(crate) name: Option<LockName>,
     /// Whether the name is that of a policy: of a layer, an attribute or a rule.
     pub(crate) by_policy: bool,
@@ -158,6 +160,7 @@ impl AcquireOptions {
             max_waiters: None,
             fail_fast: false,
             refuse_deadlock: None,
+            replace_after: None,
             name: None,
             by_policy: false,
             site,

@@ -147,6 +147,7 @@ async fn attributes_are_named() {
         lease: None,
         max_hold: None,
         hold_at_least: None,
+        replace_after: None,
         renew: None,
         permits: None,
         weight: None,

@@ -9,8 +9,8 @@ use crate::{
     key::sha256,
     read::{Environment, Fields, Read, Reader},
     rule::{
-        CheckedFile, RequestBudget, build, common_keys, inherited_read, keys, not_enforced, routes,
-        slow_clients, validate,
+        CheckedFile, RequestBudget, build, common_keys, inherited_read, keys, not_enforced,
+        replace, routes, slow_clients, validate,
     },
     schema::Table,
 };
@@ -37,6 +37,9 @@ pub(crate) fn parse(
 
     let request = request(file.table("request"), &mut diagnostics);
     let defaults = file.table("defaults");
+    if let Some(defaults) = defaults {
+        replace::not_by_default(defaults, &mut diagnostics);
+    }
     let policies = file.tables("policy");
     let mut found = Vec::new();
     for fields in policies {

@@ -9,7 +9,7 @@ use super::{
     RequestKey, RequestKeys, rejection::KeyRejection, request_values::RequestValues,
     sha256::sha256, source::Source, template_error::KeyTemplateError,
 };
-use crate::settings::LockName;
+use crate::settings::{LockName, ReplaceBy};
 
 /// Templates whose placeholders all name parts of a request: at least one, all different.
 #[derive(Debug)]
@@ -65,6 +65,13 @@ impl KeyTemplates {
             segments.map(|segments| segments.iter().map(without_spelling).collect()).collect()
         };
         segments(self) == segments(other)
+    }
+
+    /// Whether requests with the same key may replace each other: whether each key is of one principal,
+    /// where that is meant.
+    #[must_use]
+    pub fn fits(&self, by: &ReplaceBy) -> bool {
+        self.0.iter().all(|key| by.fits(&key.template))
     }
 
     /// Returns the path parameters that the keys require.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use lock_core::LockKey;
 
 use super::{
-    Rule, effective_fields::EffectiveFields, keys::keys, permits_for::permits_for, routes::route,
+    Rule, effective_fields::EffectiveFields, keys::keys, permits_for::permits_for,
+    replace::replace, routes::route,
 };
 use crate::{
     diagnostics::{Diagnostic, SourceFile},
@@ -36,6 +37,7 @@ pub(crate) fn rule(
     let keys = if attribute.is_none() { keys(fields, &route, diagnostics) } else { None };
     let name = fields.text("name").and_then(|text| name(text, diagnostics));
     let on_missing_key = on_missing_key(&effective, diagnostics);
+    replace(&effective, keys.as_ref(), diagnostics);
     let permits_for = permits_for(&effective, diagnostics);
     let matcher = match attribute {
         Some(name) => Matcher::Attribute(name.value.as_str().into()),

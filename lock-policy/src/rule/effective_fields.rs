@@ -11,7 +11,7 @@ use crate::{
     schema::{OUTCOMES, Table},
     settings::{
         AnswerOverride, Enforce, HoldUntil, LockSettings, OnBusy, OnDisconnect, OnLost,
-        OnStoreDown, Outcome, Release, RequestBody,
+        OnStoreDown, Outcome, Release, ReplaceBy, RequestBody,
     },
 };
 
@@ -66,8 +66,11 @@ impl<'f> EffectiveFields<'f> {
             wait: self.duration("wait"),
             on_busy: self.word("on_busy").map(|word| match word {
                 "fail" => OnBusy::Fail,
+                "replace" => OnBusy::Replace,
                 _ => OnBusy::Wait,
             }),
+            replace_after: self.duration("replace_after"),
+            replace_by: self.rule.text("replace_by").map(|text| ReplaceBy::parse(&text.value)),
             reserve: self.duration("reserve"),
             lease: self.duration("lease"),
             renew: self.get("renew").and_then(Read::flag),

@@ -7,6 +7,7 @@ pub(crate) mod inherited_read;
 pub(crate) mod keys;
 pub(crate) mod not_enforced;
 mod permits_for;
+pub(crate) mod replace;
 pub(crate) mod routes;
 pub(crate) mod slow_clients;
 pub(crate) mod validate;

@@ -94,6 +94,7 @@ pub(crate) const REQUEST: &[Field] = &[
 ];
 
 const EXTRACTED: &str = "the attribute acquires its lock after the extractors have read the body";
+const REPLACED: &str = "the attribute says by itself whether its calls replace each other";
 const KEY_OF_ATTRIBUTE: &str = "the attribute has its key, which is checked against its arguments";
 
 pub(crate) const POLICY: &[Field] = &[
@@ -177,11 +178,31 @@ pub(crate) const POLICY: &[Field] = &[
     ),
     inherited(
         "on_busy",
-        ValueType::Word(&["wait", "fail"]),
+        ValueType::Word(&["wait", "fail", "replace"]),
         "wait",
-        "Whether a request waits while another one holds its lock, or is refused at once, as with \
-         `wait = \"0s\"`. Of this and `wait`, a rule that sets one inherits the other only if both can \
+        "Whether a request waits while another one holds its lock, is refused at once, as with \
+         `wait = \"0s\"`, or replaces it: the other one is cancelled. Of this and `wait`, a rule that sets one inherits the other only if both can \
          apply.",
+    ),
+    not_on_attributes(
+        optional(
+            "replace_by",
+            ValueType::Text("claim.sub"),
+            "none",
+            "With `on_busy = \"replace\"`, which requires it: the placeholder of the key that names the \
+             principal, so that a request replaces only those of the same one; or `anyone`.",
+        ),
+        REPLACED,
+    ),
+    not_on_attributes(
+        optional(
+            "replace_after",
+            ValueType::Duration(Duration::ZERO),
+            "2s",
+            "With `on_busy = \"replace\"`: how long the request that is replaced may take to end, before \
+             its lock is taken away.",
+        ),
+        REPLACED,
     ),
     inherited(
         "reserve",
@@ -434,6 +455,7 @@ macro_rules! outcomes {
 outcomes! {
     (Busy "busy" "423" "another request holds the lock, and the wait is over")
     (Deadlock "deadlock" "409" "the request would wait forever, and `refuse_deadlock` is set")
+    (Replaced "replaced" "409" "a newer request replaces this one, which waited or ran")
     (Overloaded "overloaded" "503" "too many requests wait")
     (OverLimit "over_limit" "429" "the sender of the request has as many locks as it may have")
     (Unavailable "unavailable" "503" "the store does not answer")

@@ -1,6 +1,9 @@
 //! The choices that a layer, an attribute and a rule of a policy file share.
 
+use std::sync::Arc;
+
 use lock_core::LockKey;
+use lock_key::Template;
 
 /// The moment when a request's lock is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,6 +68,46 @@ pub enum OnBusy {
     /// It is refused at once as `lock-busy`, as with a `wait` of zero. The status of its answer can be
     /// changed: `busy_status`.
     Fail,
+    /// The latest wins: the running request is cancelled, and of those that wait only the newest stays.
+    /// See [`Acquire::replace_after`](lock_core::Acquire::replace_after). It needs
+    /// [`ReplaceBy`], and concerns requests that write: one that reads waits.
+    Replace,
+}
+
+/// The requests that may replace another one with the same key: see [`OnBusy::Replace`].
+///
+/// A layer acquires its lock before the handler knows whether the sender may touch the resource. So
+/// there is no default: either the key contains the principal, or any sender that can name the key can
+/// cancel the work of every other one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReplaceBy {
+    /// Those of the same principal, whose name is this placeholder of the key, such as `claim.sub`.
+    Principal(Arc<str>),
+    /// Any.
+    Anyone,
+}
+
+impl ReplaceBy {
+    /// How it is written that any request may.
+    pub(crate) const ANYONE: &str = "anyone";
+
+    /// Parses it as it is written in a policy file: `anyone`, or a placeholder of the key.
+    #[doc(hidden)]
+    pub fn parse(text: &str) -> Self {
+        if text == Self::ANYONE { Self::Anyone } else { Self::Principal(text.into()) }
+    }
+
+    /// Whether a key of this template is of one principal alone, where that is meant.
+    #[doc(hidden)]
+    pub fn fits(&self, template: &Template) -> bool {
+        match self {
+            Self::Anyone => true,
+            Self::Principal(name) => {
+                template.placeholders().any(|placeholder| placeholder.name() == **name)
+            }
+        }
+    }
 }
 
 /// The treatment of a request while the lock store does not respond.

@@ -13,11 +13,14 @@ use lock_core::__private::{AcquireOptions, PolicyOptions};
 
 pub use enums::{
     Enforce, HoldUntil, OnBusy, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Release,
-    RequestBody, ShadowOutcome, Unlocked,
+    ReplaceBy, RequestBody, ShadowOutcome, Unlocked,
 };
 pub use lock_core::__private::LockName;
 pub use mode::LockMode;
 pub use outcome::Outcome;
+
+/// After which time a request that is being replaced loses its lock, unless that is set.
+const REPLACE_AFTER: Duration = Duration::from_secs(2);
 
 /// Declares [`LockSettings`], and how one overrides another, by one line for each setting.
 macro_rules! lock_settings {
@@ -38,7 +41,7 @@ macro_rules! lock_settings {
                     let inherited = answers.remove(&outcome).unwrap_or_default();
                     answers.insert(outcome, answer.or(inherited));
                 }
-                let all = LockSettings { $($name: self.$name.or(base.$name),)* answers };
+                let all = LockSettings { $($name: self.$name.or_else(|| base.$name.clone()),)* answers };
                 // Of `wait` and `on_busy` one that is set overrides the other's inherited value.
                 LockSettings {
                     on_busy: self.on_busy.or(base.on_busy.filter(|_| self.wait.is_none())),
@@ -46,6 +49,7 @@ macro_rules! lock_settings {
                         None => true,
                         Some(OnBusy::Wait) => !wait.is_zero(),
                         Some(OnBusy::Fail) => false,
+                        Some(OnBusy::Replace) => true,
                     })),
                     ..all
                 }
@@ -59,6 +63,10 @@ lock_settings! {
     wait: Duration,
     /// The treatment of a request whose lock another request holds.
     on_busy: OnBusy,
+    /// After which time a request that is being replaced loses its lock.
+    replace_after: Duration,
+    /// The requests that may replace another one.
+    replace_by: ReplaceBy,
     /// The time reserved for the handler before the request's deadline.
     reserve: Duration,
     /// How long the store keeps the lock after the last renewal.
@@ -139,6 +147,9 @@ impl LockSettings {
         (options.refuse_deadlock, options.max_waiters) = (self.refuse_deadlock, self.max_waiters);
         options.max_local_handoffs = self.max_local_handoffs;
         options.max_shared_readers = self.max_shared_readers;
+        if self.on_busy == Some(OnBusy::Replace) {
+            options.replace_after = Some(self.replace_after.unwrap_or(REPLACE_AFTER));
+        }
         let wait = match self.on_busy {
             Some(OnBusy::Fail) => Some(Duration::ZERO),
             _ => self.wait,
@@ -151,6 +162,11 @@ impl LockSettings {
     pub fn mistake(&self) -> Option<String> {
         if self.on_busy == Some(OnBusy::Fail) && self.wait.is_some_and(|wait| !wait.is_zero()) {
             return Some("`OnBusy::Fail` does not wait: drop it, or drop `wait`".to_owned());
+        }
+        if self.on_busy == Some(OnBusy::Replace) && self.replace_by.is_none() {
+            let why = "`OnBusy::Replace` does not say which requests may cancel another one: add \
+                       `replace_by`";
+            return Some(why.to_owned());
         }
         let (outcome, status) = self.answers.iter().find_map(|(outcome, answer)| {
             Some((outcome, answer.status.filter(|_| answer.error_status().is_none())?))

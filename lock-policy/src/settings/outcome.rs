@@ -7,6 +7,7 @@ use lock_core::AcquireError;
 /// |---|---|---|---|---|---|
 /// | [`Busy`](Self::Busy) | 423 | `lock-busy` | `Retry-After` | `false` | repeat it, even a `POST` |
 /// | [`Deadlock`](Self::Deadlock) | 409 | `lock-deadlock` | `Retry-After` | `false` | repeat it, even a `POST` |
+/// | [`Replaced`](Self::Replaced) | 409 | `lock-replaced` | | `false`, or `true` if the handler was cancelled | nothing: a newer request has taken its place |
 /// | [`Overloaded`](Self::Overloaded) | 503 | `lock-overloaded` | `Retry-After` | `false` | repeat it later |
 /// | [`OverLimit`](Self::OverLimit) | 429 | `lock-over-limit` | `Retry-After` | `false` | wait until its other requests are done |
 /// | [`Unavailable`](Self::Unavailable) | 503 | `lock-unavailable` | `Retry-After` | `false` | repeat it later |
@@ -24,7 +25,8 @@ use lock_core::AcquireError;
 /// `lock` (the lock's name, never its key), `kind`, `mode`, `permits` of a semaphore, `executed`, `retry_after_ms` beside a
 /// `Retry-After`, and `request_id` if the request had an `x-request-id`.
 ///
-/// `executed` describes the handler: `false` means that it was not even called.
+/// `executed` describes the handler: `false` means that it was not even called, `true` that it was
+/// called and cancelled.
 ///
 /// A response of this kind has its `Outcome` among its extensions, for middleware that counts or
 /// rewrites such answers.
@@ -36,6 +38,8 @@ pub enum Outcome {
     /// The request would wait forever: the holder waits, itself or through others, for a lock that this
     /// request holds. Only with [`refuse_deadlock`](lock_core::Acquire::refuse_deadlock).
     Deadlock,
+    /// A newer request has replaced this one, which waited or ran: [`OnBusy::Replace`](super::OnBusy::Replace).
+    Replaced,
     /// Too many requests of this process wait for this lock, or for all of them together, or the
     /// request's deadline leaves it no time to wait and work.
     Overloaded,
@@ -63,9 +67,10 @@ pub enum Outcome {
 
 impl Outcome {
     #[doc(hidden)]
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Busy,
         Self::Deadlock,
+        Self::Replaced,
         Self::Overloaded,
         Self::OverLimit,
         Self::Unavailable,
@@ -84,7 +89,7 @@ impl Outcome {
     pub fn status(self) -> StatusCode {
         match self {
             Self::Busy => StatusCode::LOCKED,
-            Self::Deadlock => StatusCode::CONFLICT,
+            Self::Deadlock | Self::Replaced => StatusCode::CONFLICT,
             Self::Overloaded | Self::Unavailable | Self::Draining | Self::Lost => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -102,6 +107,7 @@ impl Outcome {
         match self {
             Self::Busy => "lock-busy",
             Self::Deadlock => "lock-deadlock",
+            Self::Replaced => "lock-replaced",
             Self::Overloaded => "lock-overloaded",
             Self::OverLimit => "lock-over-limit",
             Self::Unavailable => "lock-unavailable",
@@ -123,6 +129,7 @@ impl From<&AcquireError> for Outcome {
         match error {
             AcquireError::Busy(_) => Self::Busy,
             AcquireError::Deadlock(_) => Self::Deadlock,
+            AcquireError::Replaced { .. } => Self::Replaced,
             AcquireError::Overloaded(_) => Self::Overloaded,
             AcquireError::Unavailable(_) => Self::Unavailable,
             AcquireError::Draining => Self::Draining,

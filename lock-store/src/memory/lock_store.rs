@@ -21,7 +21,7 @@ use crate::{
         Acquired, AcquiredAll, Downgraded, Released, Renewal, StoreFuture, StoreHealth,
         StoreIdentity, Transferred, Upgraded,
     },
-    snapshot::LockSnapshot,
+    snapshot::{HolderSnapshot, LockSnapshot},
     store_admin::StoreAdmin,
     types::{ForcedRelease, Kind, LockKey, Mode, StoreError, Unavailable},
 };
@@ -107,9 +107,17 @@ impl Keys {
         self.with(key, None, |entry, context| work(&mut entry.lock, context)).flatten()
     }
 
-    pub(super) fn force_release(&mut self, key: &LockKey) -> ForcedRelease {
+    pub(super) fn force_release(
+        &mut self,
+        key: &LockKey,
+        if_held_by: Option<&str>,
+    ) -> ForcedRelease {
         let forced = self.with(key, Some(Kind::ReadWrite), |entry, context| {
             let snapshot = entry.lock.shape().snapshot(context.now);
+            if !is_holder(&snapshot.holders, if_held_by) {
+                let nothing = ForcedRelease { was_held: false, fencing_token: None };
+                return (nothing, Vec::new());
+            }
             entry.lock.shape().take_away(context);
             let has_tokens = !entry.lock.is_of(Kind::Semaphore);
             let fencing_token = has_tokens.then(|| context.token());
@@ -125,10 +133,13 @@ impl Keys {
         forced
     }
 
-    pub(super) fn request_release(&mut self, key: &LockKey) -> usize {
+    pub(super) fn request_release(&mut self, key: &LockKey, if_held_by: Option<&str>) -> usize {
         let requested = self.with(key, None, |entry, context| {
-            context.wake(WakeChannel::ReleaseRequest);
             let holders = entry.lock.shape().snapshot(context.now).holders;
+            if !is_holder(&holders, if_held_by) {
+                return 0;
+            }
+            context.wake(WakeChannel::ReleaseRequest);
             entry.release_requests = holders.into_iter().map(|holder| holder.owner).collect();
             entry.release_requests.len()
         });
@@ -143,6 +154,11 @@ impl Keys {
         let in_use = i64::try_from(in_use.unwrap_or(Some(0))?).unwrap_or(i64::MAX);
         Some(i64::from(permits).saturating_sub(in_use))
     }
+}
+
+/// Whether this owner, if it matters at all, is one of the holders.
+fn is_holder(holders: &[HolderSnapshot], owner: Option<&str>) -> bool {
+    owner.is_none_or(|owner| holders.iter().any(|holder| holder.owner == owner))
 }
 
 impl LockStore for MemoryStore {

@@ -39,12 +39,23 @@ impl StoreAdmin for MemoryStore {
         self.with_keys(|_| vec![None; clients.len()])
     }
 
-    fn force_release(&self, key: LockKey) -> StoreFuture<'_, Option<ForcedRelease>> {
-        self.with_keys(|keys| Some(keys.force_release(&key)))
+    fn force_release(
+        &self,
+        key: LockKey,
+        if_held_by: Option<String>,
+    ) -> StoreFuture<'_, Option<ForcedRelease>> {
+        self.with_keys(|keys| Some(keys.force_release(&key, if_held_by.as_deref())))
     }
 
-    fn request_release(&self, key: LockKey) -> StoreFuture<'_, Option<u32>> {
-        self.with_keys(|keys| Some(u32::try_from(keys.request_release(&key)).unwrap_or(u32::MAX)))
+    fn request_release(
+        &self,
+        key: LockKey,
+        if_held_by: Option<String>,
+    ) -> StoreFuture<'_, Option<u32>> {
+        self.with_keys(|keys| {
+            let requested = keys.request_release(&key, if_held_by.as_deref());
+            Some(u32::try_from(requested).unwrap_or(u32::MAX))
+        })
     }
 
     fn release_requested(&self, holder: Holder) -> StoreFuture<'_, bool> {

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use lock_core::{__private::Spec, Mode};
-use lock_policy::__private::{LockName, LockSettings};
+use lock_policy::{
+    __private::{LockName, LockSettings},
+    OnBusy, ReplaceBy,
+};
 
 use crate::{
     lock_settings::{
@@ -23,6 +26,10 @@ pub(super) fn in_force(rules: Option<&Arc<AttributeRules>>, spec: &Spec) -> (Pol
         lease: spec.lease,
         max_hold: spec.max_hold,
         hold_at_least: spec.hold_at_least,
+        on_busy: spec.replace_after.map(|_| OnBusy::Replace),
+        replace_after: spec.replace_after,
+        // The attribute was checked when it was compiled.
+        replace_by: spec.replace_after.map(|_| ReplaceBy::Anyone),
         renew: spec.renew,
         permits: spec.permits,
         weight: spec.weight,

@@ -8,13 +8,14 @@
 //! | [`Busy`](Outcome::Busy), [`Deadlock`](Outcome::Deadlock) | `ABORTED` | yes |
 //! | [`Overloaded`](Outcome::Overloaded), [`Unavailable`](Outcome::Unavailable), [`Draining`](Outcome::Draining), [`BodyTimeout`](Outcome::BodyTimeout) | `UNAVAILABLE` | yes |
 //! | [`OverLimit`](Outcome::OverLimit) | `RESOURCE_EXHAUSTED` | yes, later |
+//! | [`Replaced`](Outcome::Replaced) | `CANCELLED` | no |
 //! | [`Lost`](Outcome::Lost) | `UNKNOWN` | only after a look at what was done |
 //! | [`KeyMissing`](Outcome::KeyMissing), [`KeyInvalid`](Outcome::KeyInvalid), [`DeadlineInvalid`](Outcome::DeadlineInvalid), [`BodyTooLarge`](Outcome::BodyTooLarge) | `INVALID_ARGUMENT` | no |
 //! | [`Misconfigured`](Outcome::Misconfigured) | `INTERNAL` | no |
 //!
 //! Its details are those of [`google.rpc`](tonic_types): an `ErrorInfo` whose domain is
 //! `lock-tower`, whose reason is the last part of the problem type, such as `lock-busy`, and whose
-//! metadata has `executed` (`false` or `unknown`), and `lock`, `kind`, `mode` and `permits` where they
+//! metadata has `executed` (`false`, `true` or `unknown`), and `lock`, `kind`, `mode` and `permits` where they
 //! are known; and a `RetryInfo` beside the outcomes that have a `Retry-After`.
 //!
 //! A status that a layer ([`answer_status`](crate::RequestLockLayer::answer_status)), an attribute or a
@@ -97,6 +98,7 @@ fn with_details(
 ) -> Status {
     let (executed, code) = match executed {
         Executed::No => ("false", code(outcome)),
+        Executed::Yes => ("true", code(outcome)),
         // Clients repeat `UNAVAILABLE` by themselves, which is wrong for a request that may have been
         // carried out.
         Executed::Unknown => ("unknown", Code::Unknown),
@@ -115,6 +117,7 @@ fn code(outcome: Outcome) -> Code {
         Outcome::Overloaded | Outcome::Unavailable | Outcome::Draining | Outcome::BodyTimeout => {
             Code::Unavailable
         }
+        Outcome::Replaced => Code::Cancelled,
         Outcome::OverLimit => Code::ResourceExhausted,
         Outcome::KeyMissing
         | Outcome::KeyInvalid

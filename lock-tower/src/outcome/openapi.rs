@@ -83,6 +83,7 @@ impl IntoResponses for LockResponses {
                     | Outcome::BodyTooLarge
                     | Outcome::BodyTimeout
                     | Outcome::Deadlock
+                    | Outcome::Replaced
             )
         });
         responses(every.map(|outcome| Rejection::new(outcome, &Caller::none()))).responses
@@ -158,7 +159,7 @@ fn schema(answers: &[(Outcome, HttpResponse<Bytes>)]) -> ObjectBuilder {
         .iter()
         .map(|(outcome, _)| json!(format!("urn:lock-tower:problem:{}", outcome.as_str())));
     let executed = ObjectBuilder::new()
-        .enum_values(Some([json!(false), json!("unknown")]))
+        .enum_values(Some([json!(false), json!(true), json!("unknown")]))
         .description(Some("whether the handler ran"));
     ObjectBuilder::new()
         .property("type", text().enum_values(Some(types.collect::<Vec<_>>())))

@@ -75,6 +75,7 @@ pub(super) fn problem(rejection: &Rejection, retry_after: Option<Duration>) -> R
         "detail": detail(rejection),
         "executed": match rejection.executed() {
             Executed::No => json!(false),
+            Executed::Yes => json!(true),
             Executed::Unknown => json!("unknown"),
         },
     });

@@ -29,6 +29,8 @@ pub(crate) struct Rejection {
     pub(crate) is_counted: bool,
     /// Whether the handler has already done something, so that the request must not simply be repeated.
     pub(crate) is_after_work: bool,
+    /// Whether the handler ran until a newer request replaced it.
+    pub(crate) is_cancelled: bool,
     /// A status in place of the table's and the policy's.
     pub(crate) status: Option<StatusCode>,
     /// Whether an operator took the lock away.
@@ -58,6 +60,7 @@ impl Rejection {
             is_late: false,
             is_counted: false,
             is_after_work: false,
+            is_cancelled: false,
             status: None,
             taken: false,
             released_in: when_released(None, Duration::ZERO, None),
@@ -105,9 +108,10 @@ impl Rejection {
             AcquireError::Overloaded(over) if over.is_total() => rejection.because(
                 "too many acquisitions wait for locks in this process (`max_waiters_total`)",
             ),
-            AcquireError::Deadlock(_) | AcquireError::Overloaded(_) | AcquireError::Draining => {
-                rejection
-            }
+            AcquireError::Deadlock(_)
+            | AcquireError::Replaced { .. }
+            | AcquireError::Overloaded(_)
+            | AcquireError::Draining => rejection,
             AcquireError::Unavailable(unavailable) => rejection.because(unavailable.to_string()),
             AcquireError::Lost(lost) => Self { is_counted: false, ..Self::lost(caller, lost) },
             AcquireError::Key(error) => Self::key_rejected(caller, error.clone().into()),
@@ -137,8 +141,16 @@ impl Rejection {
 
     /// Creates a rejection for work that a lost lock cancelled.
     pub(crate) fn lost(caller: &Arc<Caller>, lost: &Lost) -> Self {
+        if lost.cause() == LostCause::Replaced {
+            return Self::replaced(caller);
+        }
         let rejection = Self::new(Outcome::Lost, caller).because(lost.cause().to_string());
         Self { is_counted: true, taken: lost.cause() == LostCause::Taken, ..rejection }
+    }
+
+    /// Creates a rejection for work that was cancelled for a newer request.
+    pub(crate) fn replaced(caller: &Arc<Caller>) -> Self {
+        Self { is_counted: true, is_cancelled: true, ..Self::new(Outcome::Replaced, caller) }
     }
 
     pub(crate) fn because(self, why: impl Into<Cow<'static, str>>) -> Self {
@@ -161,7 +173,11 @@ impl Rejection {
 
     /// Returns whether the handler ran.
     pub(super) fn executed(&self) -> Executed {
-        if self.is_after_work { Executed::Unknown } else { row(self.outcome).executed }
+        match () {
+            () if self.is_after_work => Executed::Unknown,
+            () if self.is_cancelled => Executed::Yes,
+            () => row(self.outcome).executed,
+        }
     }
 
     /// Returns when the client may retry; `None` if a retry would not help.

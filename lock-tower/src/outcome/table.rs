@@ -27,6 +27,8 @@ pub(super) enum Retry {
 /// Whether the handler ran.
 pub(super) enum Executed {
     No,
+    /// And was cancelled.
+    Yes,
     Unknown,
 }
 
@@ -55,6 +57,12 @@ pub(super) fn row(outcome: Outcome) -> Row {
             detail: "This request and others wait for resources that each of them uses. Nothing was \
                          done; you can repeat this request.",
             retry: Retry::After(Duration::from_millis(500)),
+            ..REFUSED
+        },
+        Outcome::Replaced => Row {
+            title: "Replaced by a newer request",
+            detail: "A newer request for this resource has taken the place of this one. Do not repeat \
+                         it.",
             ..REFUSED
         },
         Outcome::Overloaded => Row {

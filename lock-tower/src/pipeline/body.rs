@@ -23,7 +23,9 @@ pin_project! {
     /// when the last frame has been returned, when the stream fails, or when this is dropped: so at
     /// once for an answer without a body, to a `HEAD`, or to an upgrade. A stream of events holds
     /// it until either side ends the stream. When the lock is lost while the body is streamed, the
-    /// stream ends with an error, so that no client mistakes the first part for the whole.
+    /// stream ends with an error, so that no client mistakes the first part for the whole. When a newer
+    /// request [replaces](crate::settings::OnBusy::Replace) this one, a stream of server-sent events
+    /// ends with the event `lock-replaced` instead.
     pub struct LockBody<B> {
         #[pin]
         inner: BodySource<B>,
@@ -52,6 +54,7 @@ impl<B: Body> BodySource<B> {
 struct HeldBody {
     held: RequestHold,
     stopped: Option<BoxFuture<'static, Lost>>,
+    is_event_stream: bool,
 }
 
 impl<B> LockBody<B> {
@@ -66,11 +69,11 @@ impl<B> LockBody<B> {
     }
 
     /// Wraps the inner service's body; the lock stays held until the body has ended.
-    pub(crate) fn under(body: B, held: RequestHold) -> Self {
+    pub(crate) fn under(body: B, held: RequestHold, is_event_stream: bool) -> Self {
         let stopped = held.stopped().map(|stopped| Box::pin(stopped) as BoxFuture<'static, Lost>);
         Self {
             inner: BodySource::Service { body },
-            held: Some(Box::new(HeldBody { held, stopped })),
+            held: Some(Box::new(HeldBody { held, stopped, is_event_stream })),
         }
     }
 }
@@ -96,6 +99,11 @@ impl HeldBody {
     }
 }
 
+/// The last event of a stream whose request a newer one has replaced: its data are those of the
+/// problem document. The empty line ends an event that was sent in part.
+const REPLACED: &[u8] = b"\n\nevent: lock-replaced\ndata: \
+    {\"type\":\"urn:lock-tower:problem:lock-replaced\",\"status\":409,\"executed\":true}\n\n";
+
 /// The error never contains the key: servers log the errors of bodies.
 #[derive(Debug, Error)]
 #[error("the lock was lost while the response was sent, which is cut short: {0}")]
@@ -120,8 +128,13 @@ where
         if let Some(lost) = this.held.as_mut().and_then(|held| held.lost(context)) {
             // The stream is dropped in the middle, as a handler is.
             this.inner.set(BodySource::Ours { body: Full::default() });
-            this.held.take();
-            return Poll::Ready(Some(Err(CutShort(lost.cause()).into())));
+            let held = this.held.take();
+            let is_event =
+                |held: &Box<HeldBody>| held.is_event_stream && held.held.is_replaced(&lost);
+            return Poll::Ready(Some(match held.filter(is_event) {
+                Some(_) => Ok(Frame::data(Bytes::from_static(REPLACED))),
+                None => Err(CutShort(lost.cause()).into()),
+            }));
         }
         let frame = match this.inner.as_mut().project() {
             BodySourceProjection::Service { body } => {

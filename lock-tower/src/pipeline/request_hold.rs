@@ -2,8 +2,11 @@
 
 use std::{future::Future, sync::Arc, task::Context};
 
-use lock_core::{__private::least_remaining, FencingToken, Lost, LostCause, Mode, MultiGuard};
-use lock_policy::{OnLost, Release, Unlocked};
+use lock_core::{
+    __private::{self, least_remaining},
+    FencingToken, Lost, LostCause, Mode, MultiGuard,
+};
+use lock_policy::{OnBusy, OnLost, Release, Unlocked};
 use tokio::time::Instant;
 use tracing::Span;
 
@@ -82,7 +85,7 @@ impl RequestHold {
     /// Returns a future that resolves when the work must stop.
     pub(crate) fn stopped(&self) -> Option<impl Future<Output = Lost> + Send + use<>> {
         let guard = self.guard.as_ref().filter(|_| !self.only_signals())?;
-        Some(guard.lost())
+        Some(__private::stopped(guard))
     }
 
     /// Returns why the lock is lost, if it is. One that the handler has parked is not.
@@ -97,6 +100,13 @@ impl RequestHold {
         if let Some(shadow) = &mut self.shadow {
             shadow.poll(context);
         }
+    }
+
+    /// Whether a newer request has replaced this one, by this loss. A handler that did not stop when that
+    /// was requested finds its lock taken away.
+    pub(crate) fn is_replaced(&self, lost: &Lost) -> bool {
+        let can_be = self.policy.settings.on_busy == Some(OnBusy::Replace);
+        lost.cause() == LostCause::Replaced || (can_be && lost.cause() == LostCause::Taken)
     }
 
     pub(crate) fn lost_while_streaming(&self, lost: &Lost) {

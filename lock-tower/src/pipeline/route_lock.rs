@@ -5,8 +5,8 @@ use std::sync::Arc;
 use http::{HeaderName, request::Parts};
 use lock_core::{__private::check, LockClient};
 use lock_policy::{
-    __private::RequestKeys, Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnMissingKey,
-    Outcome, RequestBody,
+    __private::RequestKeys, Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnBusy,
+    OnMissingKey, Outcome, RequestBody,
 };
 
 #[cfg(feature = "utoipa")]
@@ -82,6 +82,10 @@ impl RouteLock {
     ) -> Result<PendingLocks, Rejection> {
         let mode = self.mode.on(self.policy.kind, &parts.method);
         let keys = keys.or_else(|bad| self.without_key(bad));
+        if let Some(why) = self.replace_mistake() {
+            let rejection = Rejection::misconfigured(&context.caller, why);
+            return Err(self.policy.reject(mode, rejection));
+        }
         let enforce = self.policy.enforce();
         let keys = missing_key::keys_of(&self.policy, mode, enforce, &context.caller, keys)?;
         let permits = self.permits.as_ref().and_then(|permits| permits.of(parts));
@@ -125,10 +129,22 @@ impl RouteLock {
         }
     }
 
+    /// Returns why requests of this lock cannot replace each other, if they should: of which principal a
+    /// request is can only be known from its key.
+    fn replace_mistake(&self) -> Option<&'static str> {
+        let settings = &self.policy.settings;
+        let by = settings.replace_by.as_ref().filter(|_| settings.on_busy == Some(OnBusy::Replace));
+        by.filter(|by| !self.keys.fits(by)).map(|_| {
+            "`replace_by` is no placeholder of each key, so requests of two principals would replace \
+             each other: add it to the key template, or write `replace_by(\"anyone\")`"
+        })
+    }
+
     /// Logs why every request is refused this lock, if its settings allow none.
     pub(crate) fn log_refused(&self) {
         let (name, kind) = (&self.policy.name, self.policy.kind);
-        if let Some(why) = self.policy.settings.mistake() {
+        let mistake = self.policy.settings.mistake();
+        if let Some(why) = mistake.or(self.replace_mistake().map(str::to_owned)) {
             tracing::error!(policy = &**name, "no request can acquire this lock: {why}");
         }
         // The number of permits may be each request's own.
@@ -177,6 +193,7 @@ impl RouteLock {
             }
             // The client's setting is not known here.
             Outcome::Deadlock => settings.refuse_deadlock == Some(true),
+            Outcome::Replaced => settings.on_busy == Some(OnBusy::Replace),
             Outcome::Unavailable => settings.on_store_down != Some(OnStoreDown::Open),
             Outcome::Lost => settings.on_lost != Some(OnLost::Signal),
             _ => true,

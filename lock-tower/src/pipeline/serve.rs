@@ -12,7 +12,9 @@ use futures_util::{
     FutureExt,
     future::{Either, Fuse, lazy, ready},
 };
-use http::{HeaderName, HeaderValue, Request, Response, request::Parts};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Request, Response, header::CONTENT_TYPE, request::Parts,
+};
 use http_body::Body;
 use lock_core::{Lost, LostCause};
 use lock_policy::{HoldUntil, OnDisconnect, Outcome, Unlocked};
@@ -159,7 +161,8 @@ where
     if hold_until == HoldUntil::Body && !answer.body().is_end_stream() {
         // The body of a response to `HEAD` is never polled, so the hold counts as done without it.
         held.done(!held.context.caller.wants_body());
-        return at_once(Ok(answer.map(|body| LockBody::under(body, held))));
+        let is_event_stream = is_event_stream(answer.headers());
+        return at_once(Ok(answer.map(|body| LockBody::under(body, held, is_event_stream))));
     }
     let answer = answer.map(LockBody::passed_on);
     if held.is_released_first() {
@@ -169,12 +172,26 @@ where
     at_once(Ok(answer))
 }
 
+/// Whether the response is a stream of server-sent events.
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    content_type.is_some_and(|value| {
+        let essence = value.split(';').next().unwrap_or_default().trim();
+        essence.eq_ignore_ascii_case("text/event-stream")
+    })
+}
+
 async fn lock_lost_response(
     held: RequestHold,
     lost: Lost,
     request: Option<Box<Parts>>,
 ) -> Response<Bytes> {
-    let rejection = held.policy.reject(held.mode, Rejection::lost(&held.context.caller, &lost));
+    let caller = &held.context.caller;
+    let rejection = match held.is_replaced(&lost) {
+        true => Rejection::replaced(caller),
+        false => Rejection::lost(caller, &lost),
+    };
+    let rejection = held.policy.reject(held.mode, rejection);
     // Release before a function computes the answer, because that may take long.
     drop(held);
     reject::answer(rejection, request.map(|request| *request)).await

@@ -9,7 +9,7 @@ use http::request::Parts;
 use lock_core::LockKey;
 use lock_policy::{
     __private::{RequestKey, RequestKeys},
-    KeyRejection, KeyValues,
+    KeyRejection, KeyValues, ReplaceBy,
 };
 
 #[cfg(feature = "axum")]
@@ -53,6 +53,15 @@ impl KeySource {
                 }
                 Ok(keys.into_iter().map(RequestKey::from).collect())
             }
+        }
+    }
+
+    /// Whether requests with the same key may replace each other.
+    pub(crate) fn fits(&self, by: &ReplaceBy) -> bool {
+        match self {
+            #[cfg(feature = "axum")]
+            Self::Templates(templates) => templates.fits(by),
+            Self::Closure(_) => *by == ReplaceBy::Anyone,
         }
     }
 

@@ -10,7 +10,7 @@ use lock_core::{IntoLockKey, Kind, LockClient};
 use lock_policy::{
     __private::{LockName, LockSettings},
     Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnBusy, OnDisconnect, OnLost,
-    OnMissingKey, OnStoreDown, Outcome, Release, RequestBody,
+    OnMissingKey, OnStoreDown, Outcome, Release, ReplaceBy, RequestBody,
 };
 use tower_layer::Layer;
 
@@ -217,10 +217,43 @@ impl RequestLockLayer {
 
     /// Sets whether a request waits while another one holds the lock. With [`OnBusy::Fail`] it is refused
     /// at once, as with a [`wait`](Self::wait) of zero; beside a longer one it is answered 500
-    /// `lock-misconfigured`. [`answer_status`](Self::answer_status) changes the status of the refusal.
-    /// Default: [`OnBusy::Wait`].
+    /// `lock-misconfigured`. [`answer_status`](Self::answer_status) changes the status of the refusal. With
+    /// [`OnBusy::Replace`] it cancels the other one: see [`replace_by`](Self::replace_by). Default:
+    /// [`OnBusy::Wait`].
     pub fn on_busy(self, on_busy: OnBusy) -> Self {
         self.settings(|settings| settings.on_busy = Some(on_busy))
+    }
+
+    /// Sets which requests may replace another one, with [`OnBusy::Replace`], which requires it: the name of
+    /// the placeholder that is the principal in the key, such as `"claim.sub"`, so that requests of two
+    /// principals have two keys; or `"anyone"`. A name that is no placeholder of the key is answered 500
+    /// `lock-misconfigured`.
+    ///
+    /// The layer acquires its lock before the handler decides whether the sender may touch the
+    /// resource. With `"anyone"` a sender that can guess a key can cancel the work of every other one:
+    /// put authorization outside the layer.
+    ///
+    /// ```
+    /// use axum::{Router, routing::post};
+    /// use lock_tower::{LockClient, RequestLockLayer, settings::OnBusy};
+    ///
+    /// async fn say() -> &'static str { "the answer of the model" }
+    ///
+    /// let lock = RequestLockLayer::new(LockClient::in_memory(), "chat:{header.x-user}:{id:uuid}")?
+    ///     .on_busy(OnBusy::Replace)
+    ///     .replace_by("header.x-user");
+    /// let app: Router = Router::new().route("/chats/{id}", post(say)).route_layer(lock);
+    /// # Ok::<(), lock_tower::KeyTemplateError>(())
+    /// ```
+    pub fn replace_by(self, by: &str) -> Self {
+        self.settings(|settings| settings.replace_by = Some(ReplaceBy::parse(by)))
+    }
+
+    /// Sets how long a request that a newer one replaces may take to end, on the newer one's clock, before
+    /// its lock is taken away, with [`OnBusy::Replace`]. The newer one waits that long in addition to its
+    /// [`wait`](Self::wait). Default: 2 s.
+    pub fn replace_after(self, after: Duration) -> Self {
+        self.settings(|settings| settings.replace_after = Some(after))
     }
 
     /// Sets how long the store keeps the lock after the last renewal, on the store's clock, from

@@ -140,6 +140,7 @@ pub(crate) fn cause(cause: LostCause) -> &'static str {
         LostCause::Taken => "taken",
         LostCause::Expired => "expired",
         LostCause::MaxHold => "max-hold",
+        LostCause::Replaced => "replaced",
         LostCause::Released => "released",
         _ => "other",
     }

@@ -77,6 +77,8 @@ mod policy_reload;
 mod preflight;
 mod principal_limit;
 #[cfg(all(feature = "axum", feature = "macros"))]
+mod replace;
+#[cfg(all(feature = "axum", feature = "macros"))]
 mod request_body;
 mod scopes;
 #[cfg(all(feature = "axum", feature = "macros"))]

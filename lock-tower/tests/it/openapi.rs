@@ -4,7 +4,7 @@ use axum::{Router, extract::Path, routing::put};
 use http::StatusCode;
 use lock_tower::{
     LockClient, Outcome, RequestLockLayer, RequestScopeLayer, distributed_lock,
-    openapi::LockResponses, policies::Policies,
+    openapi::LockResponses, policies::Policies, settings::OnBusy,
 };
 use serde_json::Value;
 use utoipa::{
@@ -98,6 +98,7 @@ fn every_outcome_is_documented_under_its_status() {
                 | Outcome::BodyTooLarge
                 | Outcome::BodyTimeout
                 | Outcome::Deadlock
+                | Outcome::Replaced
         );
         if !of_layers_alone {
             let response = &documented[outcome.status().as_str()];
@@ -122,6 +123,8 @@ fn a_layer_documents_what_can_happen_under_it() {
 
     let refuses = of_layer(&lock().refuse_deadlock(true));
     example(&refuses["409"], Outcome::Deadlock);
+    let replaces = of_layer(&lock().on_busy(OnBusy::Replace).replace_by("header.x"));
+    example(&replaces["409"], Outcome::Replaced);
 
     // A request that reads has its body read too.
     let mut read: Operation = OperationBuilder::new().build();

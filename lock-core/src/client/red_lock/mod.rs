@@ -158,6 +158,9 @@ impl Lockable for RedLockTarget {
         if options.at_least.is_some() {
             return Err(Unsupported::new("`hold_at_least` of a RedLock").into());
         }
+        if options.replace_after.is_some() {
+            return Err(Unsupported::new("replacing the holder of a RedLock").into());
+        }
         let servers = self.servers;
         let on = |client: &LockClient| SingleLock {
             client: client.clone(),

@@ -74,7 +74,7 @@ scripts! {
         "local function release_each(KEYS, ARGV)\n", script!("release"), "end\n\n",
         script!("acquire_all"));
     INSPECT = "inspect": concat!(lock!(), native!("token" "holders"), script!("inspect"));
-    FORCE_RELEASE = "force_release": concat!(lock!(), native!("token"), script!("force_release"));
+    FORCE_RELEASE = "force_release": concat!(lock!(), native!("token" "holders"), script!("force_release"));
     REQUEST_RELEASE = "request_release": concat!(lock!(), native!("holders"), script!("request_release"));
     RELEASE_REQUESTED = "release_requested": include_str!("../scripts/common/release_requested.lua");
     MISSING_RIGHTS = "missing_rights": concat!(

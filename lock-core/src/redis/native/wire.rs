@@ -121,18 +121,19 @@ impl Wire for NativeWire {
         call.flag(self.beside_set_nx).flag(lists_waiters)
     }
 
-    fn force_release(&self, key: &LockKey) -> ScriptCall {
+    fn force_release(&self, key: &LockKey, if_held_by: &str) -> ScriptCall {
         let (call, known) = self.counted(ScriptCall::new(&scripts::FORCE_RELEASE), key);
         // The second time it would take the lock from the next holder.
-        call.number(known).flag(self.beside_set_nx).non_idempotent()
+        call.number(known).flag(self.beside_set_nx).arg(if_held_by).non_idempotent()
     }
 
-    fn request_release(&self, key: &LockKey) -> ScriptCall {
+    fn request_release(&self, key: &LockKey, if_held_by: &str) -> ScriptCall {
         let requested = key_names::release_request(&self.lock_name(key));
         // The second time it would send the request to the next holder.
         self.locked(ScriptCall::new(&scripts::REQUEST_RELEASE), key)
             .key(requested)
             .ms(REQUEST_TTL)
+            .arg(if_held_by)
             .non_idempotent()
     }
 

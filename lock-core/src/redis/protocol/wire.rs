@@ -82,7 +82,7 @@ pub(crate) trait Wire: fmt::Debug + Send + Sync {
 
     /// Inspects a key, whatever kind of lock it is.
     fn inspect(&self, key: &LockKey, lists_waiters: bool) -> ScriptCall;
-    fn force_release(&self, key: &LockKey) -> ScriptCall;
-    fn request_release(&self, key: &LockKey) -> ScriptCall;
+    fn force_release(&self, key: &LockKey, if_held_by: &str) -> ScriptCall;
+    fn request_release(&self, key: &LockKey, if_held_by: &str) -> ScriptCall;
     fn release_requested(&self, holder: &Holder) -> ScriptCall;
 }

@@ -381,7 +381,7 @@ impl Wire for RedissonWire {
         (channel, number)
     }
 
-    fn force_release(&self, key: &LockKey) -> ScriptCall {
+    fn force_release(&self, key: &LockKey, if_held_by: &str) -> ScriptCall {
         let names = self.names(key);
         any_kind(&scripts::FORCE_RELEASE, &names)
             .key(names.lock_channel())
@@ -391,11 +391,12 @@ impl Wire for RedissonWire {
             .key(self.counter(&names))
             .arg(&names.tag)
             .ms(self.token_ttl(Kind::ReadWrite))
+            .arg(if_held_by)
             // The second time it would take the lock from the next holder.
             .non_idempotent()
     }
 
-    fn request_release(&self, key: &LockKey) -> ScriptCall {
+    fn request_release(&self, key: &LockKey, if_held_by: &str) -> ScriptCall {
         let names = self.names(key);
         ScriptCall::new(&scripts::REQUEST_RELEASE)
             .key(&names.lock)
@@ -403,6 +404,7 @@ impl Wire for RedissonWire {
             .key(names.leases())
             .arg(&names.tag)
             .ms(REQUEST_TTL)
+            .arg(if_held_by)
             // The second time it would send the request to the next holder.
             .non_idempotent()
     }

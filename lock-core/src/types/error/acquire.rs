@@ -63,6 +63,13 @@ pub enum AcquireError {
     /// several locks was lost while the caller waited for another one.
     #[error(transparent)]
     Lost(#[from] Lost),
+    /// A newer caller has come while this one waited, and [the latest
+    /// wins](crate::Acquire::replace_after).
+    #[error("a newer caller of \"{key}\" has replaced this one, which waited")]
+    Replaced {
+        /// The key.
+        key: LockKey,
+    },
     /// The key holds a value that is not a lock of this kind.
     #[error(transparent)]
     WrongKind(#[from] WrongKind),

@@ -45,6 +45,8 @@ pub enum LostCause {
     MaxHold,
     /// The guard was released while work under a view of it still ran.
     Released,
+    /// A newer caller [replaces](crate::Acquire::replace_after) the holder, whose work was stopped.
+    Replaced,
     /// The hold was parked while work under it still ran: another client may continue with it.
     Parked,
 }
@@ -57,6 +59,7 @@ impl fmt::Display for LostCause {
             LostCause::Expired => "no renewal was confirmed before the lease ran out",
             LostCause::MaxHold => "it was held for longer than max_hold allows",
             LostCause::Released => "its guard was released",
+            LostCause::Replaced => "a newer caller replaces its holder",
             LostCause::Parked => "it was parked, for another client to resume",
         })
     }

@@ -326,6 +326,28 @@ async fn answers_deadlock() {
     assert_words(&in_a_circle(&file).await, Outcome::Deadlock);
 }
 
+const REPLACED: &str = "on_busy = \"replace\"\nreplace_by = \"anyone\"";
+
+/// The answer to a request at work that another one replaces.
+async fn replaced(file: &str) -> Answer {
+    let mut world = PolicyService::new(&file.replace(KEY, &format!("{KEY}\n{REPLACED}")));
+    let request = world.at_work().await;
+    assert_eq!(world.put("/orders/7").await.status, 200);
+    request.await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_replaced_status() {
+    for file in both(r#"replaced_status = 418"#) {
+        assert_status(&replaced(&file).await, "lock-replaced");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_replaced() {
+    assert_words(&replaced(&words("replaced")).await, Outcome::Replaced);
+}
+
 #[tokio::test(start_paused = true)]
 async fn answer_detail() {
     let rule = format!("{KEY}\nanswers = {{ lost = {{ detail = \"Gone.\" }} }}");

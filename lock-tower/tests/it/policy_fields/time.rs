@@ -64,6 +64,31 @@ async fn policy_on_busy() {
     }
 }
 
+/// What the second of two requests gets, and after how many seconds, while the first is at work whose
+/// handler does not stop.
+async fn replaces(rule: &str) -> (u16, u64) {
+    let rule = format!("{KEY}\non_lost = \"signal\"\n{rule}");
+    let mut world = PolicyService::new(&file("", &rule));
+    let _stubborn = world.at_work().await;
+    let (answer, waited) = world.timed(request("PUT", "/orders/7")).await;
+    (answer.status.as_u16(), waited)
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_replace_by() {
+    let replace = "on_busy = \"replace\"\nreplace_by";
+    assert_eq!(replaces(&format!("{replace} = \"anyone\"")).await, (200, 2));
+    assert_eq!(replaces(&format!("{replace} = \"id\"")).await, (200, 2));
+    assert_eq!(replaces("on_busy = \"wait\"").await, (423, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_replace_after() {
+    let replace = "on_busy = \"replace\"\nreplace_by = \"anyone\"\nreplace_after";
+    assert_eq!(replaces(&format!("{replace} = \"7s\"")).await, (200, 7));
+    assert_eq!(replaces(&format!("{replace} = \"0s\"")).await, (200, 0));
+}
+
 #[tokio::test(start_paused = true)]
 async fn policy_reserve() {
     let wait = "wait = \"1m\"";

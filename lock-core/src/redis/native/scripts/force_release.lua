@@ -9,15 +9,18 @@
 -- ARGV[1] nonce
 -- ARGV[2] floor    the greatest token that the caller knows
 -- ARGV[3] beside   1: also from another library, whose text is deleted; our waiters find out by polling
+-- ARGV[4] holder   only if this is one of the holders that inspect lists ('': whatever they are)
 --
 -- Returns {FREED, nonce, new token ('' for a semaphore)}
 --         {GONE, nonce, new token ('' for a semaphore)} it had no holder
+--         {GONE, nonce, ''} the owner is no holder, and nothing is deleted
 --         {WRONG_KIND, nonce} {INVALID, nonce} and nothing is deleted
 local nonce, floor = ARGV[1], parse_int(ARGV[2], 0, MOST_TOKEN)
 if not floor then return {'INVALID', nonce} end
 local s, failed = read_lock(KEYS, 1, nil, ARGV[3] == '1')
 if failed then return failed end
 if not s then return {'WRONG_KIND', nonce} end
+if not is_held_by(list_holders(s), ARGV[4]) then return {'GONE', nonce, ''} end
 
 local status = count_holders(s) > 0 and 'FREED' or 'GONE'
 begin_write(s)

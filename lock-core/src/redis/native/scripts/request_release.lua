@@ -8,8 +8,9 @@
 -- KEYS[4] asked    set      owners that were requested; also the channel of that message: 1
 -- ARGV[1] nonce
 -- ARGV[2] ttl      ms for which the request stands at least
+-- ARGV[3] holder   only if this is one of the holders that inspect lists ('': whatever they are)
 --
--- Returns {ASKED, nonce, number of holders}
+-- Returns {ASKED, nonce, number of holders that are requested}
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local asked, nonce, ttl_ms = KEYS[4], ARGV[1], parse_int(ARGV[2], 1, MOST_LEASE_MS)
 if not ttl_ms then return {'INVALID', nonce} end
@@ -21,6 +22,7 @@ if not s or type(before) == 'table' then
   return {'WRONG_KIND', nonce}
 end
 local holders, complete = list_holders(s)
+if not is_held_by(holders, ARGV[3]) then return {'ASKED', nonce, 0} end
 if #holders > 0 then
   ttl_ms = math.max(ttl_ms, longest_deadline(s) - now_ms(), redis.call('pttl', asked))
   -- An owner that was requested before and holds it no more would stay here forever, at a lock that is

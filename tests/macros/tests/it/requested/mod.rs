@@ -73,6 +73,7 @@ async fn without_an_option_the_client_decides() {
         lease: None,
         max_hold: None,
         hold_at_least: None,
+        replace_after: None,
         renew: None,
         permits: None,
         weight: None,
@@ -109,6 +110,7 @@ async fn every_option_arrives() {
         lease: Some(Duration::from_millis(1500)),
         max_hold: Some(Duration::from_secs(120)),
         hold_at_least: Some(Duration::from_secs(3)),
+        replace_after: None,
         renew: Some(false),
         permits: None,
         weight: None,
@@ -125,6 +127,37 @@ async fn every_option_arrives() {
 )]
 async fn at_most_three(Path(id): Path<u64>) -> u64 {
     id
+}
+
+#[distributed_lock(
+    key = "chat:{user}:{id}",
+    on_busy = "replace",
+    replace_by = "user",
+    crate = crate::requested::recorder
+)]
+async fn latest(Path((user, id)): Path<(String, u64)>) -> String {
+    format!("{user} {id}")
+}
+
+#[distributed_lock(
+    key = "k",
+    on_busy = "replace",
+    replace_by = "anyone",
+    replace_after = "500ms",
+    crate = crate::requested::recorder
+)]
+async fn latest_of_all(Path(id): Path<u64>) -> u64 {
+    id
+}
+
+#[tokio::test]
+async fn a_replacement_arrives() {
+    let client = LockClient::default();
+    latest((LayerHandle(client.clone()), Path(("ann".to_owned(), 7)))).await;
+    assert_eq!(client.only().replace_after, Some(Duration::from_secs(2)));
+    let client = LockClient::default();
+    latest_of_all((LayerHandle(client.clone()), Path(7))).await;
+    assert_eq!(client.only().replace_after, Some(Duration::from_millis(500)));
 }
 
 #[tokio::test]

@@ -29,6 +29,7 @@ pub mod __private {
     pub enum Outcome {
         Busy,
         Deadlock,
+        Replaced,
         Overloaded,
         Unavailable,
         Draining,
@@ -45,6 +46,7 @@ pub mod __private {
         pub lease: Option<Duration>,
         pub max_hold: Option<Duration>,
         pub hold_at_least: Option<Duration>,
+        pub replace_after: Option<Duration>,
         pub renew: Option<bool>,
         pub permits: Option<u32>,
         pub weight: Option<u32>,

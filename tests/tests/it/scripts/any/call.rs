@@ -29,12 +29,12 @@ pub(crate) fn force_release() -> Call {
         SEMAPHORE_CHANNEL,
         COUNTER,
     ];
-    let args: [(_, &dyn Display); 2] = [("tag", &TAG), ("token_ttl", &HOUR)];
+    let args: [(_, &dyn Display); 3] = [("tag", &TAG), ("token_ttl", &HOUR), ("holder", &"")];
     Call::new("common/force_release", keys, args)
 }
 
 pub(crate) fn request_release() -> Call {
-    let args: [(_, &dyn Display); 2] = [("tag", &TAG), ("ttl", &HOUR)];
+    let args: [(_, &dyn Display); 3] = [("tag", &TAG), ("ttl", &HOUR), ("holder", &"")];
     Call::new("common/request_release", [LOCK, ASKED, LEASES], args)
 }
 

@@ -230,6 +230,30 @@ async fn a_lock_with_one_holder_is_taken_away() {
 }
 
 #[tokio::test]
+async fn only_the_expected_holder_loses_it_or_is_requested() {
+    let [(_, hex), _] = OWNER_AND_HEX;
+    for (holder, owner) in [
+        (acquire_write("a:1", 1), "a:1"),
+        (acquire_read("a:1", 1), "a:1"),
+        (plain_call::acquire("a:1", 1), "a:1"),
+        (semaphore_call::acquire(1, 2), hex),
+    ] {
+        let mut store = Store::start().await;
+        ask_all(&store, &[holder]).await;
+        let (before, _) = (store.keys().await, store.reported_where().await);
+        let another = |call: Call| call.with("holder", "c:3");
+        assert_eq!(store.ask(&another(force_release())).await, ["GONE", ""], "{owner}");
+        assert_eq!(store.ask(&another(request_release())).await, ["ASKED", "0"], "{owner}");
+        store.unchanged_since(&before).await;
+        assert!(store.reported_where().await.is_empty());
+        let requested = request_release().with("holder", owner);
+        assert_eq!(store.ask(&requested).await, ["ASKED", "1"], "{owner}");
+        let freed = store.ask(&force_release().with("holder", owner)).await;
+        assert_eq!(freed[0], "FREED", "{owner}");
+    }
+}
+
+#[tokio::test]
 async fn waiters_keep_their_places_and_are_woken() {
     let mut store = Store::start().await;
     ask_all(&store, &["a:1", "b:2", "c:3"].map(|owner| fair_call::acquire(owner, 1))).await;

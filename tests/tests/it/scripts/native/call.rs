@@ -111,12 +111,13 @@ pub(crate) fn count_permits() -> Call {
 }
 
 pub(crate) fn force_release() -> Call {
-    let args: [(_, &dyn Display); 2] = [("floor", &0), ("beside", &0)];
+    let args: [(_, &dyn Display); 3] = [("floor", &0), ("beside", &0), ("holder", &"")];
     Call::new("native/force_release", [LOCK, LINE, PLACES, COUNTER], args)
 }
 
 pub(crate) fn request_release() -> Call {
-    Call::new("native/request_release", [LOCK, LINE, PLACES, ASKED], [("ttl", &HOUR)])
+    let args: [(_, &dyn Display); 2] = [("ttl", &HOUR), ("holder", &"")];
+    Call::new("native/request_release", [LOCK, LINE, PLACES, ASKED], args)
 }
 
 pub(crate) fn release_requested(owner: &str) -> Call {

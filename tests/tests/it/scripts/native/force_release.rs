@@ -10,6 +10,10 @@ pub(crate) const SHOWN: Shown = &[
     ("{FREED, nonce, new token", holders_lose_it_and_the_next_waiter_is_woken),
     ("('' for a semaphore)}", a_semaphore_gets_all_permits_back_without_a_token),
     ("{GONE, nonce, new token ('' for a semaphore)} it had no holder", a_lock_without_a_holder),
+    (
+        "{GONE, nonce, ''} the owner is no holder, and nothing is deleted",
+        only_the_expected_holder_loses_it,
+    ),
     ("{WRONG_KIND, nonce}", what_is_no_lock_stays),
     ("{INVALID, nonce} and nothing is deleted", invalid_arguments_change_nothing),
 ];
@@ -34,6 +38,23 @@ async fn holders_lose_it_and_the_next_waiter_is_woken() {
     store.set(&["SET", LOCK, "foreign", "PX", &LEASE.to_string()]).await;
     store.replies(&force_release().with("beside", 1), &format!("FREED {TOKEN}")).await;
     store.has([]).await;
+}
+
+#[tokio::test]
+async fn only_the_expected_holder_loses_it() {
+    for (holders, owner, another) in [
+        (vec![acquire("a:1")], "a:1", "a:11"),
+        (vec![read("a:1"), read("b:2")], "b:2", "c:3"),
+        (vec![permits("a:1", 1, 2)], "a:1", "b:2"),
+    ] {
+        let mut store = waiting(&holders, &[]).await;
+        let before = store.keys().await;
+        store.replies(&force_release().with("holder", another), "GONE ").await;
+        store.unchanged_since(&before).await;
+        assert!(store.reported_where().await.is_empty());
+        assert_eq!(store.ask(&force_release().with("holder", owner)).await[0], "FREED");
+        assert!(!store.cli.exists(LOCK).await);
+    }
 }
 
 #[tokio::test]

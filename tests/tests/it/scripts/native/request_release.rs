@@ -1,13 +1,13 @@
 //! native/request_release: every reply, and the keys in Redis after it.
 
 use crate::scripts::native::Shown;
-use crate::scripts::native::call::{acquire, permits, read, request_release};
+use crate::scripts::native::call::{acquire, permits, read, release_requested, request_release};
 use crate::scripts::native::standing::{WAITED_MS, line, places, stopped, text, waiting};
 use crate::scripts::support::call::{HOUR, LEASE, LONGER};
 use crate::scripts::support::keys::{ASKED, Key, LOCK};
 
 pub(crate) const SHOWN: Shown = &[
-    ("{ASKED, nonce, number of holders}", each_holder_is_requested_to_release),
+    ("{ASKED, nonce, number of holders that are requested}", each_holder_is_requested_to_release),
     ("{WRONG_KIND, nonce}", what_is_no_lock_is_not_requested),
     ("{INVALID, nonce}", invalid_arguments_change_nothing),
 ];
@@ -48,6 +48,19 @@ async fn each_holder_is_requested_to_release() {
         store.set(&["DEL", ASKED]).await;
         store.unchanged_since(&before).await;
     }
+}
+
+#[tokio::test]
+async fn only_the_expected_holder_is_requested() {
+    let mut store = waiting(&[acquire("a:1")], &[acquire("b:2")]).await;
+    let before = store.keys().await;
+    for another in ["b:2", "a:11", "c:3"] {
+        store.replies(&request_release().with("holder", another), "ASKED 0").await;
+    }
+    store.unchanged_since(&before).await;
+    assert!(store.reported_where().await.is_empty());
+    store.replies(&request_release().with("holder", "a:1"), "ASKED 1").await;
+    assert_eq!(store.ask(&release_requested("a:1")).await, ["ASKED", "1"]);
 }
 
 #[tokio::test]

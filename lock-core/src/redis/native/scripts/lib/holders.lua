@@ -20,3 +20,10 @@ local function list_holders(s)
   return holders, #live <= 2 * MOST_LISTED
 end
 
+-- Whether this owner, if it matters at all ('' does not), is one of these holders.
+local function is_held_by(holders, owner)
+  local is_held = owner == ''
+  for _, holder in ipairs(holders) do is_held = is_held or holder[1] == owner end
+  return is_held
+end
+

@@ -17,18 +17,21 @@
 -- ARGV[1] nonce
 -- ARGV[2] tag        prefix of every owner's read keys
 -- ARGV[3] token_ttl  ms, 0: no expiry
+-- ARGV[4] holder     only if this is one of the holders that inspect lists ('': whatever they are)
 --
 -- Returns {FREED, nonce, new token ('' for a semaphore)}
 --         {GONE, nonce, new token ('' for a semaphore)} the lock was free
+--         {GONE, nonce, ''} the owner is no holder, and nothing is deleted
 --         {WRONG_KIND, nonce} {INVALID, nonce} and nothing is deleted
 local lock, line, queue, deadlines, alive, token, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local lock_channel, rw_channel, turn, semaphore_channel, counter = KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local nonce, tag, token_ttl_ms = ARGV[1], ARGV[2], parse_int(ARGV[3], 0, MOST_LEASE_MS)
+local nonce, tag, token_ttl_ms, holder = ARGV[1], ARGV[2], parse_int(ARGV[3], 0, MOST_LEASE_MS), ARGV[4]
 if not token_ttl_ms then return {'INVALID', nonce} end
 
 local now = now_ms()
 local found = holders_of(lock, leases, tag, now)
 if not found then return {'WRONG_KIND', nonce} end
+if not is_held_by(found.holders, holder) then return {'GONE', nonce, ''} end
 local status = (#found.holders > 0 or not found.complete) and 'FREED' or 'GONE'
 
 if found.shape == 'semaphore' then

@@ -8,11 +8,12 @@
 -- ARGV[1] nonce
 -- ARGV[2] tag     prefix of every owner's read keys
 -- ARGV[3] ttl     ms for which the request is kept at least
+-- ARGV[4] holder  only if this is one of the holders that inspect lists ('': whatever they are)
 --
 -- Returns {ASKED, nonce, number of holders that were sent the request}
 --         {WRONG_KIND, nonce} {INVALID, nonce}
 local lock, requests, leases = KEYS[1], KEYS[2], KEYS[3]
-local nonce, tag, ttl_ms = ARGV[1], ARGV[2], parse_int(ARGV[3], 1, MOST_LEASE_MS)
+local nonce, tag, ttl_ms, holder = ARGV[1], ARGV[2], parse_int(ARGV[3], 1, MOST_LEASE_MS), ARGV[4]
 if not ttl_ms then return {'INVALID', nonce} end
 
 local found = holders_of(lock, leases, tag, now_ms())
@@ -21,6 +22,7 @@ if not found or type(before) == 'table' then
   if found and not string.find(before.err, 'WRONGTYPE') then return before end
   return {'WRONG_KIND', nonce}
 end
+if not is_held_by(found.holders, holder) then return {'ASKED', nonce, 0} end
 if #found.holders > 0 then
   ttl_ms = math.max(ttl_ms, found.left_ms, redis.call('pttl', requests))
   -- Owners of earlier requests that hold the lock no more are removed; otherwise the set of a lock with

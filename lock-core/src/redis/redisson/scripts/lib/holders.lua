@@ -76,3 +76,10 @@ local function holders_of(lock, leases, tag, now)
   return {shape = 'exclusive', mode = 'write', left_ms = left_ms, holders = {{owner, 0, tonumber(holds), left_ms}}, complete = true}
 end
 
+-- Whether this owner, if it matters at all ('' does not), is one of these holders.
+local function is_held_by(holders, owner)
+  local is_held = owner == ''
+  for _, holder in ipairs(holders) do is_held = is_held or holder[1] == owner end
+  return is_held
+end
+

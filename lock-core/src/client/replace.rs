@@ -1,0 +1,171 @@
+//! The latest wins: the newest caller of a key takes it from its holder, and of those that wait it alone
+//! stays.
+//!
+//! Each such caller first holds the *place* of the key, a second lock beside it, and only with the place
+//! it waits for the key. So a holder of the key came before the holder of the place, which may request
+//! its release and, later, take the key away. A caller takes the place from the one before it in the
+//! same way. Within a process the newest caller ends the wait of the one before it at once
+//! (`hold/newest.rs`).
+//!
+//! The store decides which caller has the place, and then which has the key. A request to release that
+//! is lost costs time: the lock is taken away then.
+
+use std::{future::Future, time::Duration};
+
+use lock_store::{LockKey, OwnerId, StoreAdmin};
+use tokio::time::{Instant, sleep};
+
+use super::{LockClient, lockable::SingleLock, scope::Scope};
+use crate::{
+    guard::LockGuard,
+    hold::ClientInner,
+    types::{AcquireError, AcquireOptions},
+};
+
+/// A free lock is granted before this is over, without a look at its holder.
+const FIRST_LOOK: Duration = Duration::from_millis(2);
+/// The pause between two looks at the holder: another one may have come, that is not requested yet.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Acquires a lock whose holder is replaced when it has not released it `after` this time. Waits for
+/// that time and for `wait` at most.
+pub(super) async fn acquire(
+    lock: SingleLock,
+    mut options: AcquireOptions,
+    scope: Option<Scope>,
+    wait: Duration,
+    after: Duration,
+) -> Result<LockGuard, AcquireError> {
+    // Every check comes before the place is acquired.
+    let key = lock.clone().request(options.clone(), scope.as_ref())?.key;
+    let client = lock.client.clone();
+    if is_held(&client, scope.as_ref(), &key) {
+        options.replace_after = None;
+        return lock.enter(options, scope, wait).await;
+    }
+    let until = Instant::now() + wait + after;
+    let left = || until.saturating_duration_since(Instant::now());
+    let newest = client.inner().newest_callers.enter(&key);
+    let replaced = || AcquireError::Replaced { key: key.clone() };
+    let granted = async {
+        let place_key = LockKey::try_from(format!("lock-replace:{key}"))?;
+        let holders = Holders::before_now(client.inner());
+        let mut place = client.write(place_key.clone()).wait(left()).name("replace");
+        (place.scope, place.options.in_order) = (None, false);
+        place.options.max_local_handoffs = Some(0);
+        let place = holders.replace_until(&place_key, after, place.acquire()).await?;
+        let granted = lock.enter(options, scope, left());
+        let granted = holders.replace_until(&key, after, granted);
+        let guard = tokio::select! {
+            biased;
+            granted = granted => granted?,
+            () = is_replaced(&place) => return Err(replaced()),
+        };
+        // After a pause of this process a newer caller may have had the place, the lock and its turn
+        // already: the work of this one would come after it.
+        place.view().ensure_held().map_err(|_| replaced())?;
+        Ok(guard)
+    };
+    tokio::select! {
+        biased;
+        () = newest.replaced() => Err(replaced()),
+        granted = granted => granted,
+    }
+}
+
+/// Whether the scope holds the key already, so that the acquisition is a re-entry.
+fn is_held(client: &LockClient, scope: Option<&Scope>, key: &LockKey) -> bool {
+    let slot = |scope: &Scope| scope.holds().slot(client.inner().owners.client(), key);
+    scope.is_some_and(|scope| slot(scope).hold().is_some())
+}
+
+/// Resolves when the holder of a place has to give it up.
+async fn is_replaced(place: &LockGuard) {
+    // Nothing is sent for a lock that is free.
+    sleep(FIRST_LOOK).await;
+    let view = place.view();
+    tokio::select! {
+        _ = place.lost() => {}
+        () = view.release_requested() => {}
+    }
+}
+
+/// The holders that came before a caller.
+struct Holders<'a> {
+    client: &'a ClientInner,
+    /// Owners of this client with this number, or greater ones, are of later acquisitions.
+    now: u64,
+}
+
+impl<'a> Holders<'a> {
+    fn before_now(client: &'a ClientInner) -> Self {
+        let now = client.owners.next().numbered().map_or(0, |(_, number)| number);
+        Self { client, now }
+    }
+
+    /// Has the holders release this key until it is `acquired`.
+    async fn replace_until<T>(
+        &self,
+        key: &LockKey,
+        after: Duration,
+        acquired: impl Future<Output = Result<T, AcquireError>>,
+    ) -> Result<T, AcquireError> {
+        let admin = self.client.admin()?;
+        tokio::select! {
+            biased;
+            acquired = acquired => acquired,
+            failed = self.replace(admin, key, after) => Err(failed),
+        }
+    }
+
+    /// Requests each holder's release once, and takes the lock away from one that has not released it
+    /// `after` this time. Returns the error of a store that supports neither.
+    async fn replace(
+        &self,
+        admin: &dyn StoreAdmin,
+        key: &LockKey,
+        after: Duration,
+    ) -> AcquireError {
+        sleep(FIRST_LOOK).await;
+        let mut requested: Option<(String, Instant)> = None;
+        loop {
+            // A store that does not answer is the acquisition's to report.
+            let seen = admin.inspect_holders(key.clone()).await.ok().flatten();
+            let holders = seen.map(|seen| seen.holders).unwrap_or_default();
+            let holder = holders.into_iter().map(|holder| holder.owner).find(|it| self.is_of(it));
+            let waited = match (&requested, &holder) {
+                (Some((before, since)), Some(now)) if before == now => since.elapsed(),
+                _ => Duration::ZERO,
+            };
+            // Each is for this holder alone: the next one may be this very caller.
+            let done = match &holder {
+                Some(_) if waited >= after => {
+                    let forced = admin.force_release(key.clone(), holder.clone()).await;
+                    // A holder of this process learns it by its renewal: the store's message may
+                    // come before the client listens.
+                    self.client.schedule.renew_all();
+                    forced.map(drop)
+                }
+                Some(owner) if waited.is_zero() => {
+                    requested = Some((owner.clone(), Instant::now()));
+                    admin.request_release(key.clone(), holder.clone()).await.map(drop)
+                }
+                _ => Ok(()),
+            };
+            if let Err(lock_store::StoreError::Unsupported(what)) = done {
+                return what.into();
+            }
+            let left = after.saturating_sub(waited).max(FIRST_LOOK);
+            sleep(LOOK_AGAIN.min(left)).await;
+        }
+    }
+
+    /// Whether this owner is of an earlier caller.
+    fn is_of(&self, owner: &str) -> bool {
+        let owner = OwnerId::parse(owner);
+        let of_this_client = owner.as_ref().and_then(OwnerId::numbered);
+        of_this_client.is_none_or(|(client, number)| {
+            client != self.client.owners.client().as_str() || number < self.now
+        })
+    }
+}

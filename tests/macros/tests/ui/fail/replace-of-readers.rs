@@ -1,0 +1,9 @@
+use axum::extract::Path;
+use lock_tower::distributed_lock;
+
+#[distributed_lock(key = "chat:{id}", mode = "read", on_busy = "replace", replace_by = "id")]
+async fn say(Path(id): Path<u64>) -> String {
+    id.to_string()
+}
+
+fn main() {}
