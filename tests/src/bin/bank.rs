@@ -3,7 +3,8 @@
 //!
 //! `POST /line/{name}` appends a line to the file `line` in `$DATA_DIR`, first come, first served.
 //! `POST /pay/{from}/{to}` moves one unit between two files there, under the locks of both. The
-//! locks are in the Redis at `$REDIS_URL`. It prints its address.
+//! locks are in the Redis at `$REDIS_URL`. `POST /turn/{name}` appends its name to the file `turns` twenty
+//! times, and is replaced by the next one. It prints its address.
 
 use std::{
     env,
@@ -16,7 +17,9 @@ use std::{
 };
 
 use axum::{Extension, Router, extract::Path, http::StatusCode, routing::post};
-use lock_tower::{Kind, LockClient, RequestLockLayer, RequestScopeLayer, distributed_lock};
+use lock_tower::{
+    Kind, LockClient, RequestLockLayer, RequestScopeLayer, distributed_lock, settings::OnBusy,
+};
 use tokio::{net::TcpListener, time::sleep};
 
 /// Longer than any test: what is not released stays.
@@ -33,7 +36,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let locks = locks.connect(&env::var("REDIS_URL")?).await?;
     let directory = PathBuf::from(env::var("DATA_DIR")?);
     let line = RequestLockLayer::new(locks.clone(), "line")?.kind(Kind::Fair);
+    let turn = RequestLockLayer::new(locks.clone(), "turn")?;
+    let turn = turn.on_busy(OnBusy::Replace).replace_by("anyone");
     let router = Router::new()
+        .route("/turn/{name}", post(take_turn).route_layer(turn))
         .route("/line/{name}", post(stand_in_line).route_layer(line))
         .route("/pay/{from}/{to}", post(pay))
         .layer(RequestScopeLayer::new(locks))
@@ -48,6 +54,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
 async fn stand_in_line(Path(name): Path<String>, Extension(data): Directory) -> StatusCode {
     let line = OpenOptions::new().append(true).create(true).open(data.join("line"));
     answer(line.and_then(|mut line| writeln!(line, "{name}")))
+}
+
+async fn take_turn(Path(name): Path<String>, Extension(data): Directory) -> StatusCode {
+    for _ in 0..20 {
+        let turns = OpenOptions::new().append(true).create(true).open(data.join("turns"));
+        if turns.and_then(|mut turns| writeln!(turns, "{name}")).is_err() {
+            return StatusCode::INTERNAL_SERVER_ERROR;
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+    StatusCode::OK
 }
 
 #[distributed_lock(keys = ["account:{from}", "account:{to}"])]

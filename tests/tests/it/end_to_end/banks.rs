@@ -132,3 +132,56 @@ async fn a_key_that_is_busy_leaves_the_other_free() {
     let reply = waiting.await.unwrap();
     assert_eq!((reply.status, reply.text()), (200, "7 pays 9"));
 }
+
+/// One conversation: every ten milliseconds a message, whose turn takes a hundred and is replaced by the
+/// next one. `MESSAGES` sends more of them. Its witness is a file, to which each turn appends its name in
+/// each step: the steps of two turns never alternate.
+#[tokio::test]
+async fn the_newest_of_many_turns_replaces_the_others_in_both_processes() {
+    let messages = std::env::var("MESSAGES").map_or(150, |number| number.parse().unwrap());
+    let redis = RedisServer::start().await;
+    let data = tempfile::tempdir().unwrap();
+    let banks = [Bank::open(&redis, data.path()).await, Bank::open(&redis, data.path()).await];
+
+    let mut requests = Vec::new();
+    for turn in 0..messages {
+        let url = format!("{}/turn/{turn}", banks[turn % 2].base);
+        // The last one comes when those before have arrived.
+        let pause = if turn + 1 == messages { 200 } else { 10 };
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        requests.push(tokio::spawn(async move { http::post(&url, "").await }));
+    }
+    let (mut ran, mut complete, mut waited) = (Vec::new(), Vec::new(), 0);
+    for (turn, request) in requests.into_iter().enumerate() {
+        let reply = bounded(4 * LIMIT, request).await.unwrap();
+        match reply.status {
+            200 => complete.push(turn.to_string()),
+            409 => {
+                let problem = reply.json();
+                assert_eq!(problem["type"], "urn:lock-tower:problem:lock-replaced", "{problem}");
+                match problem["executed"].as_bool() {
+                    Some(true) => ran.push(turn.to_string()),
+                    _ => waited += 1,
+                }
+            }
+            status => panic!("{turn}: {status} {}", reply.text()),
+        }
+    }
+    let log = fs::read_to_string(data.path().join("turns")).unwrap();
+    let steps: Vec<&str> = log.lines().collect();
+    let turns: Vec<&[&str]> = steps.chunk_by(|one, next| one == next).collect();
+    let names: std::collections::BTreeSet<&str> = turns.iter().map(|turn| turn[0]).collect();
+    assert_eq!(names.len(), turns.len(), "a turn went on after another one had begun");
+    for name in &complete {
+        let turn = turns.iter().find(|turn| turn[0] == name).expect("its steps");
+        assert_eq!(turn.len(), 20, "{name} is answered, and not complete");
+    }
+    // A turn that was cancelled before its first step has none.
+    assert!(names.iter().all(|name| complete.iter().chain(&ran).any(|other| other == name)));
+    let last = (messages - 1).to_string();
+    assert_eq!(complete.last(), Some(&last), "the newest has its answer");
+    assert_eq!(turns.last().unwrap()[0], last);
+    println!("{} complete, {} stopped, {waited} never began", complete.len(), ran.len());
+    assert!(ran.len() > messages / 10, "{} were stopped", ran.len());
+    all_is_released(&redis.cli().await).await;
+}
