@@ -7,7 +7,7 @@ use lock_core::{AcquireError, Kind, LockClient, LockError, LockGuard, LostCause}
 
 use super::store_under_test::{LONG, StoreUnderTest, soon, written};
 
-/// So long that no lock is taken away in a case that requests its release.
+/// Longer than a case takes: the release of a lock is requested, and it is not taken away.
 const PATIENT: Duration = Duration::from_secs(60);
 
 /// The kinds whose holder can be replaced, and of which there is one holder at a time.

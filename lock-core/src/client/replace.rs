@@ -49,7 +49,7 @@ pub(super) async fn acquire(
     let replaced = || AcquireError::Replaced { key: key.clone() };
     let granted = async {
         let place_key = LockKey::try_from(format!("lock-replace:{key}"))?;
-        let holders = Holders::before_now(client.inner());
+        let holders = EarlierHolders::before_now(client.inner());
         let mut place = client.write(place_key.clone()).wait(left()).name("replace");
         (place.scope, place.options.in_order) = (None, false);
         place.options.max_local_handoffs = Some(0);
@@ -91,13 +91,13 @@ async fn is_replaced(place: &LockGuard) {
 }
 
 /// The holders that came before a caller.
-struct Holders<'a> {
+struct EarlierHolders<'a> {
     client: &'a ClientInner,
     /// Owners of this client with this number, or greater ones, are of later acquisitions.
     now: u64,
 }
 
-impl<'a> Holders<'a> {
+impl<'a> EarlierHolders<'a> {
     fn before_now(client: &'a ClientInner) -> Self {
         let now = client.owners.next().numbered().map_or(0, |(_, number)| number);
         Self { client, now }

@@ -31,7 +31,7 @@ pub(super) fn replace(
         return;
     };
     if effective.of_attribute {
-        let help = "the attribute says by itself who may: `on_busy = \"replace\", replace_by = ..`";
+        let help = "the attribute says by itself which calls may: `on_busy = \"replace\", replace_by = ..`";
         wrong(replaces, "a rule for an attribute cannot let requests replace each other", help);
         return;
     }

@@ -64,8 +64,8 @@ async fn policy_on_busy() {
     }
 }
 
-/// What the second of two requests gets, and after how many seconds, while the first is at work whose
-/// handler does not stop.
+/// The status of the second of two requests, and after how many seconds it is answered, while the first
+/// is at work, whose handler does not stop.
 async fn replaces(rule: &str) -> (u16, u64) {
     let rule = format!("{KEY}\non_lost = \"signal\"\n{rule}");
     let mut world = PolicyService::new(&file("", &rule));
