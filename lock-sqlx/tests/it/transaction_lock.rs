@@ -376,6 +376,7 @@ async fn whatever_has_the_same_number_is_excluded() {
         // As docs/kinds.md has it.
         let holder = format!(
             "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 \
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
              AND (classid::bigint << 32 | objid::bigint) = {number}"
         );
         let holder: i32 = sqlx::query_scalar(&holder).fetch_one(&pool).await.unwrap();
