@@ -98,8 +98,9 @@ fn number(key: &LockKey) -> i64 {
 /// transaction holds a lock that it acquires again once, and a rollback to a savepoint releases what
 /// was acquired since.
 ///
-/// `wait` is rounded up to milliseconds, and ends after 24 days in any case. Zero does not wait.
-/// Every caller that waits keeps its connection, and with it a place in the pool.
+/// `wait` replaces the transaction's own `lock_timeout` meanwhile. It is rounded up to milliseconds, and
+/// ends after 24 days in any case. Zero does not wait. Every caller that waits keeps its connection, and
+/// with it a place in the pool.
 ///
 /// Two keys may have one [number](advisory_number), by a chance of one in 2^64: then they wait for
 /// each other. See the [crate](crate#locks-of-the-transaction-itself) for when this lock is enough.
@@ -146,8 +147,8 @@ pub async fn lock(
     // without parameters: a pooler in front of the server needs no prepared statements for them.
     let number = format!("'{}'::bigint", number(&key));
     // The savepoint is refused outside of a transaction block, such as after a COMMIT by hand: there
-    // the lock would end with its own statement, and exclude nothing.
-    // With a snapshot of its beginning the transaction would not see what the last holder wrote.
+    // the lock would end with its own statement, and exclude nothing. An isolation level with one
+    // snapshot takes it with this statement, and would hide what the last holder writes meanwhile.
     let attempt = format!(
         "SAVEPOINT lock_tower; RELEASE SAVEPOINT lock_tower; \
          SELECT CASE WHEN current_setting('transaction_isolation') LIKE 'read %' \
@@ -161,8 +162,9 @@ pub async fn lock(
         Some(false) => {}
     }
 
+    // A number with a unit, such as `7s`.
     let own_timeout: &str = answer.try_get(1)?;
-    // Zero would wait forever.
+    // Rounded down, a short wait would be zero, by which the server waits forever.
     let timeout = wait.as_nanos().div_ceil(1_000_000).min(i32::MAX.unsigned_abs().into());
     let queue = format!(
         "SAVEPOINT lock_tower; SET LOCAL lock_timeout = {timeout}; SELECT pg_{lock}({number}); \
