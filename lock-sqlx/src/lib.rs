@@ -53,7 +53,8 @@
 //!
 //! Each is a feature, and none is a default: `postgres` and `sqlite`, on which this is tested, and
 //! `mysql`, whose statements alone are. The table needs a column for the token:
-//! [`FencedTable::migration_sql`] adds it.
+//! [`FencedTable::migration_sql`] adds it. With `postgres` there are also locks that end with a
+//! transaction, for which no other lock is needed.
 //!
 //! # In a handler
 //!
@@ -84,6 +85,7 @@
 //! ```
 //!
 //! [sqlx]: https://docs.rs/sqlx
+#![cfg_attr(feature = "postgres", doc = include_str!("transaction_lock.md"))]
 
 mod claimed_row;
 mod database;
@@ -91,9 +93,15 @@ mod error;
 #[cfg(feature = "axum")]
 mod response;
 mod transaction;
+#[cfg(feature = "postgres")]
+mod transaction_lock;
 
 pub use claimed_row::ClaimedRow;
 pub use database::FencedDatabase;
 pub use error::TransactionError;
 pub use lock_tower::{FencedTable, fence::InvalidName};
+#[cfg(feature = "postgres")]
+pub use lock_tower::{Mode, errors::KeyError};
 pub use transaction::{COMMIT_MARGIN, FencedTransaction, HeldLock, claim};
+#[cfg(feature = "postgres")]
+pub use transaction_lock::{TransactionLockError, advisory_number, lock, try_lock};

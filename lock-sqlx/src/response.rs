@@ -1,12 +1,16 @@
-//! Transaction errors as responses.
+//! Errors as responses.
 
 use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+#[cfg(feature = "postgres")]
+use lock_tower::{AcquireError, errors::InvalidOptions};
 use lock_tower::{LockRejection, Outcome};
 
 use crate::TransactionError;
+#[cfg(feature = "postgres")]
+use crate::TransactionLockError;
 
 impl<E: IntoResponse> IntoResponse for TransactionError<E> {
     fn into_response(self) -> Response {
@@ -20,5 +24,21 @@ impl<E: IntoResponse> IntoResponse for TransactionError<E> {
             Self::NoToken(_) | Self::NotReturned | Self::Name(_) => Outcome::Misconfigured,
         };
         LockRejection::from(outcome).into_response()
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl IntoResponse for TransactionLockError {
+    fn into_response(self) -> Response {
+        let rejection: LockRejection = match self {
+            Self::Key(error) => AcquireError::Key(error).into(),
+            Self::Busy { .. } => Outcome::Busy.into(),
+            Self::Deadlock { .. } => Outcome::Deadlock.into(),
+            mistake @ Self::Isolation => {
+                AcquireError::InvalidOptions(InvalidOptions::new(mistake.to_string())).into()
+            }
+            Self::Database(_) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        };
+        rejection.into_response()
     }
 }

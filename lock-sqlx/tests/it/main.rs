@@ -5,3 +5,4 @@
 mod handler;
 mod postgres;
 mod sqlite;
+mod transaction_lock;
