@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::join_all;
+use futures_util::{FutureExt, future::join_all};
 use lock_conformance::{ConstantFaults, Delivery, FaultPlan, faulty};
 use lock_core::{
     Acquire, AcquireError, Kind, LockClient, LockError, LostCause, MemoryStore, Mode, OnceError,
@@ -222,6 +222,27 @@ async fn a_filler_that_is_dropped_is_replaced_at_once() {
     }
 }
 
+/// A follower that is woken and never polled again keeps no other from filling.
+#[tokio::test(start_paused = true)]
+async fn a_follower_that_is_not_polled_is_in_no_others_way() {
+    let (store, shared) = (MemoryStore::new(), Arc::<Shared>::default());
+    let here = client(&store);
+    let filler = once(&shared, here.write("k"));
+    while_it_fills().await;
+    let check = || async { Ok::<_, Infallible>(*shared.result.lock().unwrap()) };
+    let fill = || async { Ok(shared.fill().await) };
+    let mut stalled = Box::pin(here.write("k").wait(LONG).once(check, fill));
+    assert!((&mut stalled).now_or_never().is_none());
+    assert_eq!(here.statistics().longest_queue, 1, "it follows");
+    let other = once(&shared, here.write("k").wait(LONG));
+    sleep(ms(10)).await;
+    filler.abort();
+    let dropped = Instant::now();
+    assert_eq!(results([other]).await, [2]);
+    assert!(dropped.elapsed() <= FILL + ms(10), "{:?}", dropped.elapsed());
+    assert_eq!((stalled.await.unwrap(), shared.fills()), (2, (2, 1)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_filler_that_dies_is_replaced_when_its_lease_ends() {
     let (store, shared) = (MemoryStore::new(), Arc::<Shared>::default());
@@ -250,7 +271,6 @@ async fn a_filler_that_loses_its_lock_is_cut_short_and_starts_over() {
 #[tokio::test(start_paused = true)]
 async fn a_loss_after_the_wait_ends_it() {
     let (store, shared) = (MemoryStore::new(), Arc::<Shared>::default());
-    let filler = once(&shared, client(&store).write("k").wait(FILL / 4).max_hold(ms(100)));
     let lock = client(&store).write("k");
     let fills = Arc::clone(&shared);
     let long = tokio::spawn(async move {
@@ -260,7 +280,6 @@ async fn a_loss_after_the_wait_ends_it() {
         };
         lock.wait(FILL / 4).max_hold(ms(100)).once(|| async { Ok(None) }, fill).await
     });
-    filler.abort();
     let ended: Outcome = long.await.unwrap();
     let Err(OnceError::Lock(LockError::Lost(lost))) = ended else { panic!("{ended:?}") };
     assert_eq!((lost.cause(), shared.fills()), (LostCause::MaxHold, (1, 1)));
@@ -364,6 +383,23 @@ async fn callers_that_wait_continue_when_the_store_goes_down() {
     assert_eq!(results(callers.into_iter().chain(newcomers)).await, [1; 20]);
     assert!(down.elapsed() <= ms(2_000) + FILL, "{:?}", down.elapsed());
     assert_eq!(shared.fills(), (1, 1));
+}
+
+/// A leader without this option waits on: the store may be back. Its followers do not fill beside it.
+#[tokio::test(start_paused = true)]
+async fn a_follower_that_may_fill_without_the_store_waits_for_its_leader() {
+    let (store, shared) = (MemoryStore::new(), Arc::<Shared>::default());
+    let (here, there) = (client(&store), client(&store));
+    let _writes = there.write("k").acquire().await.unwrap();
+    let leader = once(&shared, here.write("k").wait(LONG));
+    sleep(ms(10)).await;
+    store.set_down(true);
+    let follower = once_or_unlocked(&shared, here.write("k").wait(LONG));
+    sleep(LEASE * 2).await;
+    assert!(!leader.is_finished() && !follower.is_finished());
+    assert_eq!(shared.fills(), (0, 0));
+    leader.abort();
+    assert_eq!((results([follower]).await, shared.fills()), (vec![1], (1, 1)));
 }
 
 /// A caller that waits for the scope's lock must not be waited for by that scope.
