@@ -49,6 +49,7 @@ mod looking;
 mod matrix;
 mod modes;
 mod multi;
+mod once;
 mod order;
 mod parking;
 mod refusals;
@@ -172,6 +173,11 @@ macro_rules! conformance_cases {
                 its_lease_is_the_requested_one_after_refusals [LeasePerLock ReadWrite Admin]
                 its_wait_ends_and_so_does_its_lease [ReadWrite]
                 one_that_is_lost_keeps_no_other_locked [ReadWrite]
+            }
+            once {
+                of_all_callers_of_all_processes_one_fills []
+                a_fill_that_fails_or_is_dropped_is_repeated_by_the_next_caller []
+                a_filler_that_dies_is_replaced []
             }
             order {
                 waiters_are_served_in_order_of_arrival [Fair FairReadWrite Admin]

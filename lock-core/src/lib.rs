@@ -50,7 +50,7 @@ pub use types::{
     AcquireError, Busy, BusyHolder, ClientStatistics, Deadlock, DowngradeError, EnsureError,
     GrantedEvent, Health, HoldTicket, HolderInfo, HotKey, InspectError, Inspection, InvalidTicket,
     KeyList, LeaseState, LockError, LockEvent, LockObserver, Lost, LostCause, LostEvent,
-    ObservedLock, Overloaded, ParkError, RecentEvents, ReconnectedEvent, RefusedEvent,
+    ObservedLock, OnceError, Overloaded, ParkError, RecentEvents, ReconnectedEvent, RefusedEvent,
     ReleaseError, ReleasedEvent, ResumeError, RoundTrips, ShutdownError, UpgradeError, WaiterInfo,
     WorkInfo, WorkOrigin, WrongKind,
 };

@@ -176,8 +176,8 @@ pub mod errors {
 
     pub use lock_core::{
         Busy, BusyHolder, Deadlock, DowngradeError, EnsureError, InspectError, InvalidOptions,
-        InvalidTicket, KeyError, Lost, LostCause, Overloaded, ParkError, ReleaseError, ResumeError,
-        ShutdownError, Unavailable, UnknownKind, Unsupported, UpgradeError, WrongKind,
+        InvalidTicket, KeyError, Lost, LostCause, OnceError, Overloaded, ParkError, ReleaseError,
+        ResumeError, ShutdownError, Unavailable, UnknownKind, Unsupported, UpgradeError, WrongKind,
     };
 }
 

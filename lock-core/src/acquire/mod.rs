@@ -18,6 +18,7 @@ use crate::{
     hold::{ClientInner, Hold, LockRequest, ScopeHolds, ScopeSlot, WaitDeadline},
     types::{AcquireError, Lost},
 };
+pub(crate) use pass_gate::stand_in_queue;
 use reentry::reenter;
 pub(crate) use resume::resume;
 

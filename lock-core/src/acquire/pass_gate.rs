@@ -25,7 +25,8 @@ pub(super) fn pass_gate<'a>(
     async move {
         leavers_gone(client, request, wait_deadline).await;
         let takes = if takes { request.handoff_key() } else { None };
-        match wait_deadline.enter(&client.gate, request, takes)? {
+        let access = Access::of(request.kind, request.mode);
+        match wait_deadline.enter(&client.gate, request, access, takes)? {
             Entered::Admitted(permit) => Ok(Admission::Contend(permit)),
             Entered::Queued(place) => stand_in_queue(client, request, wait_deadline, place).await,
         }
@@ -53,7 +54,7 @@ pub(super) async fn leavers_gone(
     }
 }
 
-pub(super) fn stand_in_queue<'a>(
+pub(crate) fn stand_in_queue<'a>(
     client: &'a Arc<ClientInner>,
     request: &'a LockRequest,
     wait_deadline: &'a WaitDeadline,

@@ -8,6 +8,7 @@ mod lock_order_inversions;
 pub(crate) mod lockable;
 mod locks;
 pub(crate) mod multi_lock;
+mod once;
 mod red_lock;
 mod replace;
 mod scope;
@@ -149,7 +150,7 @@ impl LockClient {
             warnings: store.warnings,
             details: store.details,
             holds: self.0.holds.load(Ordering::Acquire),
-            waiting: self.0.gate.waiting(),
+            waiting: self.0.gate.waiting() + self.0.flights.waiting(),
             breaker_open: self.0.breaker.is_open(),
             draining: *self.0.draining.borrow(),
         }
@@ -174,6 +175,7 @@ impl LockClient {
         let ends = Instant::now() + deadline.min(MAX_DURATION);
         self.0.draining.send_replace(true);
         self.0.gate.close();
+        self.0.flights.close();
         self.0.schedule.leave_lingering();
         let drained = async {
             loop {

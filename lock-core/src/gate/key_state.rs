@@ -15,7 +15,7 @@ pub(super) struct KeyState<T: Tenant> {
     pub(super) lined_up: u32,
     /// Permits that the store has refused, and that wait for it.
     pub(super) waiting_at_store: u32,
-    /// Permits that hold a lock that others may hold too.
+    /// Permits that hold a lock that others may hold too, or that keep no other out.
     staying: u32,
     /// Permits whose release is not confirmed.
     releasing: u32,
@@ -92,6 +92,7 @@ impl<T: Tenant> KeyState<T> {
             Access::SingleContender => !self.contending,
             Access::StoreQueued => self.lined_up < MAX_IN_LINE,
             Access::Holding => true,
+            Access::Follower => !self.writing,
         }
     }
 
@@ -107,7 +108,7 @@ impl<T: Tenant> KeyState<T> {
             Access::Write => self.writing = true,
             Access::SingleContender => self.contending = true,
             Access::StoreQueued => self.lined_up += 1,
-            Access::Holding => self.staying += 1,
+            Access::Holding | Access::Follower => self.staying += 1,
         }
     }
 
@@ -117,7 +118,7 @@ impl<T: Tenant> KeyState<T> {
             Access::Write => self.writing = false,
             Access::SingleContender => (self.contending, self.refused) = (false, false),
             Access::StoreQueued => self.lined_up -= 1,
-            Access::Holding => self.staying -= 1,
+            Access::Holding | Access::Follower => self.staying -= 1,
         }
     }
 

@@ -114,6 +114,8 @@ pub(crate) enum Access {
     StoreQueued,
     /// Holds, beside others.
     Holding,
+    /// Waits until no caller is inside alone, and keeps none out then.
+    Follower,
 }
 
 impl Access {

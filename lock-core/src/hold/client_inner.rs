@@ -27,6 +27,8 @@ pub(crate) struct ClientInner {
     pub(crate) store: Arc<dyn LockStore>,
     pub(crate) settings: ClientConfig,
     pub(crate) gate: Arc<Gate>,
+    /// Of the callers that want one result under a key, one contends for its lock: the others wait here.
+    pub(crate) flights: Arc<Gate>,
     pub(crate) breaker: Breaker,
     pub(crate) lock_order: LockOrder,
     pub(crate) events: EventLog,
@@ -58,15 +60,17 @@ impl ClientInner {
         settings: ClientConfig,
         tasks: Arc<Tasks>,
     ) -> Self {
-        let gate = Gate::new(settings.max_waiters, settings.max_waiters_total);
+        let gate = || Gate::new(settings.max_waiters, settings.max_waiters_total);
+        let (gate, flights) = (gate(), gate());
         let (schedule, work_log) =
             (Arc::new(Schedule::new(store.session_lease().is_some())), Arc::<WorkLog>::default());
-        let shared = (Arc::clone(&gate), Arc::clone(&schedule), Arc::clone(&work_log));
-        let local_queues = LocalQueues::new(shared.0, shared.1, shared.2);
+        let gates = [Arc::clone(&gate), Arc::clone(&flights)];
+        let local_queues = LocalQueues::new(gates, Arc::clone(&schedule), Arc::clone(&work_log));
         Self {
             owners,
             store,
             gate,
+            flights,
             breaker: Breaker::default(),
             lock_order: LockOrder::default(),
             events: EventLog::default(),

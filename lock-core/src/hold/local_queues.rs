@@ -23,7 +23,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// The queues of this process in which a caller has waited for long.
 #[derive(Debug)]
 pub(crate) struct LocalQueues {
-    gate: Arc<Gate>,
+    gates: [Arc<Gate>; 2],
     schedule: Arc<Schedule>,
     work_log: Arc<WorkLog>,
     queues: Mutex<HashMap<LockKey, LocalQueue>>,
@@ -41,8 +41,12 @@ struct LocalQueue {
 }
 
 impl LocalQueues {
-    pub(super) fn new(gate: Arc<Gate>, schedule: Arc<Schedule>, work_log: Arc<WorkLog>) -> Self {
-        Self { gate, schedule, work_log, queues: Mutex::default(), begun: Notify::new() }
+    pub(super) fn new(
+        gates: [Arc<Gate>; 2],
+        schedule: Arc<Schedule>,
+        work_log: Arc<WorkLog>,
+    ) -> Self {
+        Self { gates, schedule, work_log, queues: Mutex::default(), begun: Notify::new() }
     }
 
     /// A caller in the queue of `key` has waited for long.
@@ -109,7 +113,7 @@ impl LocalQueues {
 
     /// The owner that has the count of a key, and whether the count has changed.
     fn recount(&self, key: &LockKey) -> Option<(OwnerId, bool)> {
-        let count = self.gate.waiting_for(key);
+        let count = self.gates.iter().map(|gate| gate.waiting_for(key)).sum();
         let mut queues = self.queues.lock();
         let queue = queues.get_mut(key)?;
         let changed = std::mem::replace(&mut queue.count, count) != count;

@@ -84,9 +84,10 @@ impl WaitDeadline {
         &self,
         gate: &Arc<Gate<T>>,
         request: &LockRequest,
+        access: Access,
         takes: Option<HandoffKey>,
     ) -> Result<Entered<T>, AcquireError> {
-        let (key, access) = (&request.key, Access::of(request.kind, request.mode));
+        let key = &request.key;
         let (waits, most_waiting) = (self.deadline.is_some(), request.options.max_waiters);
         let overloaded = |waiters, in_all| Overloaded { key: key.clone(), waiters, in_all };
         match gate.enter(key, access, waits, most_waiting, takes) {

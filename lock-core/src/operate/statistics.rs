@@ -16,8 +16,8 @@ pub(crate) fn statistics(client: &ClientInner) -> ClientStatistics {
         deadlocks: counts.deadlocks.get(),
         breaker_opened: counts.breaker_opened.get(),
         breaker_open: client.breaker.is_open(),
-        waiting: client.gate.waiting(),
-        longest_queue: client.gate.longest_queue(),
+        waiting: client.gate.waiting() + client.flights.waiting(),
+        longest_queue: client.gate.longest_queue().max(client.flights.longest_queue()),
         holds: client.holds.load(Relaxed),
     }
 }

@@ -16,8 +16,8 @@ mod work;
 pub(crate) use call_site::CallSite;
 pub use error::{
     AcquireError, Busy, BusyHolder, Deadlock, DowngradeError, EnsureError, InspectError,
-    InvalidTicket, LockError, Lost, LostCause, Overloaded, ParkError, ReleaseError, ResumeError,
-    ShutdownError, UpgradeError, WrongKind,
+    InvalidTicket, LockError, Lost, LostCause, OnceError, Overloaded, ParkError, ReleaseError,
+    ResumeError, ShutdownError, UpgradeError, WrongKind,
 };
 pub use health::{Health, LeaseState};
 pub use inspection::{HolderInfo, Inspection, KeyList, RecentEvents, WaiterInfo};

@@ -15,6 +15,7 @@ mod lose;
 mod multi_lock;
 mod observed;
 mod observer;
+mod once;
 mod own_store;
 mod park;
 mod red_lock;

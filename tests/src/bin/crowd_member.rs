@@ -15,12 +15,14 @@
 //! | `resume <key> <counter> <list> <turns>` | resumes every ticket of a list, counts down and releases | `resumed <how many>` |
 //! | `want <key> <counter> <until>` | locks `key` again and again, counting up and down, until the key `until` exists | `wanted <how often>` |
 //! | `both <one> <other> <turns> <counter>` | locks both, in the order given, and counts up in steps | `done` |
+//! | `once <key> <result> <log> <count> <fill> <lease>` | that many tasks call `once` under `key`, for what the list `result` has; a fill writes its process to the log, takes `fill` milliseconds, and leaves its process there; with a lease in milliseconds | `once <result>` |
 //!
 //! A log is a stream in Redis, so every line has the time of Redis' clock.
 
-use std::{env, error::Error, time::Duration};
+use std::{convert::Infallible, env, error::Error, time::Duration};
 
 use clap::ValueEnum;
+use futures_util::future::try_join_all;
 use lock_core::{HoldTicket, Kind, LockClient, LockGuard, Mode, ResumeError};
 use lock_tests::{Cli, Wire};
 use tokio::{
@@ -129,8 +131,39 @@ impl Member {
             ["both", one, other, turns, counter] => {
                 self.both([one, other], turns.parse()?, counter).await
             }
+            ["once", key, result, log, count, fill, lease] => {
+                let [fill, lease] = [fill.parse()?, lease.parse()?].map(Duration::from_millis);
+                self.once(key, [result, log], count.parse()?, fill, lease).await
+            }
             _ => Err("no such verb".into()),
         }
+    }
+
+    async fn once(
+        &self,
+        key: &str,
+        [result, log]: [&str; 2],
+        count: usize,
+        fill: Duration,
+        lease: Duration,
+    ) -> Result<(), Failure> {
+        // Commands that no lock sends, so that those of the locks can be counted.
+        let check = || async {
+            Ok::<_, Infallible>(self.cli.query::<Option<String>>(&["LINDEX", result, "0"]).await)
+        };
+        let fill = || async {
+            let process = std::process::id().to_string();
+            self.write(log, &process).await;
+            sleep(fill).await;
+            let _length: i64 = self.cli.query(&["RPUSH", result, &process]).await;
+            Ok(process)
+        };
+        let lock = self.locks.write(key).wait(WAIT).lease(lease);
+        let callers = (0..count).map(|_| lock.clone().once(check, fill));
+        let mut results = try_join_all(callers).await?;
+        results.dedup();
+        println!("once {}", results.join(" "));
+        Ok(())
     }
 
     async fn stream(&self, mode: &str, key: &str, log: &str, until: &str) -> Result<(), Failure> {

@@ -6,3 +6,6 @@ mod custom_store;
 #[allow(dead_code, reason = "its `main` does not run here")]
 #[path = "../../../examples/src/bin/handlers/main.rs"]
 mod handlers;
+#[allow(dead_code, reason = "its `main` does not run here")]
+#[path = "../../../examples/src/bin/oauth_token.rs"]
+mod oauth_token;

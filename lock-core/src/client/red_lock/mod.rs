@@ -18,7 +18,7 @@ use lock_store::{IntoLockKey, InvalidOptions, KeyError, Kind, LockKey, Mode, Uns
 
 use crate::{
     client::{Acquire, LockClient, Lockable, Scope, SingleLock, lockable::sealed},
-    gate::{Admission, Gate, Permit},
+    gate::{Access, Admission, Gate, Permit},
     hold::{Entered, LockRequest, WaitDeadline},
     types::{AcquireError, AcquireOptions, Lost, ShutdownError},
 };
@@ -220,7 +220,8 @@ async fn admitted(
     request: &LockRequest,
     wait_deadline: WaitDeadline,
 ) -> Result<Permit<()>, AcquireError> {
-    match wait_deadline.enter(&servers.gate, request, None)? {
+    let access = Access::of(request.kind, request.mode);
+    match wait_deadline.enter(&servers.gate, request, access, None)? {
         Entered::Admitted(permit) => Ok(permit),
         Entered::Queued(mut place) => {
             let limit = wait_deadline.or_within(Duration::ZERO);

@@ -3,6 +3,7 @@
 mod crowd;
 mod fair;
 mod multi;
+mod once;
 mod permits;
 mod streams;
 mod tickets;

@@ -72,6 +72,45 @@ pub(super) fn cases() -> Vec<Case> {
     }
     cases.extend(several());
     cases.extend(shared());
+    cases.extend(single_flights());
+    cases
+}
+
+/// Alone, and behind a holder in the other process that leaves no result.
+fn single_flights() -> Vec<Case> {
+    let operations = ["client/once.rs::once", "client/once.rs::once_or_unlocked"];
+    let mut cases = Vec::new();
+    for (unlocked, operation) in operations.into_iter().enumerate() {
+        for (kind, busy) in [
+            (Kind::ReadWrite, false),
+            (Kind::ReadWrite, true),
+            (Kind::FairReadWrite, true),
+            (Kind::Fenced, true),
+        ] {
+            let name = format!("{kind}, {}", if busy { "in others' way" } else { "free" });
+            cases.push(case(operation, name, move |world, polls| async move {
+                let other = world.there.write("k").kind(kind).max_hold(ms(700));
+                let other = if busy { Some(other.acquire().await.unwrap()) } else { None };
+                world.begin();
+                let lock = world.here.write("k").kind(kind).wait(ms(2_000));
+                let check = || async {
+                    tokio::time::sleep(ms(1)).await;
+                    Ok::<_, ()>(None)
+                };
+                let fill = || async {
+                    tokio::time::sleep(ms(20)).await;
+                    Ok(())
+                };
+                let over = if unlocked == 0 {
+                    polled(lock.once(check, fill), polls).await.is_over()
+                } else {
+                    polled(lock.once_or_unlocked(check, fill), polls).await.is_over()
+                };
+                drop(other);
+                over
+            }));
+        }
+    }
     cases
 }
 
