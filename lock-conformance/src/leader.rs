@@ -50,12 +50,13 @@ pub(super) async fn a_leader_resigns_on_request(world: StoreUnderTest) {
     let (mut first, here_ended) = lead(&here);
     let before = led(&mut first).await;
     let (mut second, there_ended) = lead(&there);
-    refused(&there).await;
+    world.until_waiters(&here, "k", 1).await;
     assert_eq!(soon(there.request_release("k")).await.unwrap(), 1);
     soon(first.wait_for(Option::is_none)).await.unwrap();
     let after = led(&mut second).await;
     assert!(after > before);
     // The former leader is a candidate again.
+    world.until_waiters(&here, "k", 1).await;
     soon(here.request_release("k")).await.unwrap();
     assert!(led(&mut first).await > after);
     here_ended.abort();
