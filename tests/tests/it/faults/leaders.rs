@@ -12,7 +12,7 @@ const KILLS: usize = 10;
 const LEASE: Duration = Duration::from_millis(400);
 /// From the end of a lease to the first step of the next term.
 const A_MOMENT: Duration = Duration::from_millis(200);
-/// So long that a test which sees a step come can stop the process before the next.
+/// Long enough for a test that sees a step to stop the process before the next one.
 const STEP: Duration = Duration::from_millis(100);
 
 /// One step of a leader's work.
