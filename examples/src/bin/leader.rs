@@ -9,47 +9,53 @@
 
 use std::{env, time::Duration};
 
-use lock_tower::{FencingToken, LockClient, MemoryStore, shutdown_signal};
-use tokio::time::sleep;
+use lock_tower::{AcquireError, FencingToken, LockClient, MemoryStore, shutdown_signal};
+use tokio::{task::JoinHandle, time::sleep};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     if let Ok(url) = env::var("REDIS_URL") {
         // A replica that is killed is followed after the lease, at the latest.
         let locks = LockClient::builder().lease(Duration::from_secs(5)).connect(&url).await?;
-        let replica = tokio::spawn(replica(locks.clone(), "this replica"));
+        let replica = replica(&locks, "this replica");
         shutdown_signal().await;
-        locks.shutdown(Duration::from_secs(5)).await?;
-        replica.await?;
-        return Ok(());
+        return stop(&locks, replica).await;
     }
     let store = MemoryStore::new();
     let replicas = ["one", "two", "three"].map(|name| {
         let locks = LockClient::builder().in_memory_on(&store);
-        (locks.clone(), tokio::spawn(replica(locks, name)))
+        let replica = replica(&locks, name);
+        (locks, replica)
     });
     for (locks, replica) in replicas {
         sleep(Duration::from_millis(100)).await;
-        locks.shutdown(Duration::from_secs(5)).await?;
-        replica.await?;
+        stop(&locks, replica).await?;
     }
     Ok(())
 }
 
-async fn replica(locks: LockClient, name: &str) {
+/// Starts the work of one replica, which never ends by itself.
+fn replica(locks: &LockClient, name: &'static str) -> JoinHandle<Result<(), AcquireError>> {
     let leader = locks.leader("reconciler").name("reconciler");
-    let ended = leader
-        .run(async |term| {
-            println!("{name}: leads");
-            loop {
-                reconcile(term.fencing_token()).await;
-                sleep(Duration::from_millis(20)).await;
-            }
-        })
-        .await;
-    // Its work never ends by itself: the client shuts down, or this replica could never lead.
-    let Err(why) = ended;
-    println!("{name}: {why}");
+    tokio::spawn(leader.run(async move |term| {
+        println!("{name}: leads");
+        loop {
+            reconcile(term.fencing_token()).await;
+            sleep(Duration::from_millis(20)).await;
+        }
+    }))
+}
+
+/// Lets the next replica lead at once.
+async fn stop(
+    locks: &LockClient,
+    replica: JoinHandle<Result<(), AcquireError>>,
+) -> anyhow::Result<()> {
+    locks.shutdown(Duration::from_secs(5)).await?;
+    if let Err(why) = replica.await? {
+        println!("resigned: {why}");
+    }
+    Ok(())
 }
 
 /// Compares the world with its target, and changes it. Every resource that it writes to refuses smaller

@@ -112,6 +112,9 @@ impl Leader {
     /// When the work returns, the leader resigns and this returns its output. Whenever a leader resigns, the
     /// next candidate leads as soon as the release has reached the store.
     ///
+    /// To run it as a task, spawn this future itself, with a closure that owns its values (`async move`): of
+    /// an async function around it, whose closure borrows, the compiler cannot show that it is `Send`.
+    ///
     /// # Errors
     ///
     /// [`AcquireError`], if this process can never lead: the key or the lease is invalid or unsupported, the
