@@ -44,6 +44,7 @@ mod faulty_store;
 mod fixture;
 mod hand_over;
 mod kinds;
+mod leader;
 mod leases;
 mod looking;
 mod matrix;
@@ -121,6 +122,10 @@ macro_rules! conformance_cases {
                 a_wait_that_is_over_or_abandoned_leaves_nothing []
                 locks_without_readers []
                 shapes_refuse_each_other [Reentrant Fair ReadWrite FairReadWrite Semaphore]
+            }
+            leader {
+                the_next_leads_as_soon_as_one_resigns [Fenced WakeUps]
+                a_leader_resigns_on_request [Fenced Admin]
             }
             leases {
                 a_lease_is_renewed [ReadWrite]

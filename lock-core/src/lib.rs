@@ -32,8 +32,8 @@ pub mod __private;
 pub mod test_util;
 
 pub use client::{
-    Acquire, LockClient, LockClientBuilder, Lockable, Member, MultiGuard, MultiLock, PermitGuard,
-    RedLock, RedLockGuard, RedLockTarget, Scope, Semaphore, SingleLock,
+    Acquire, Leader, LockClient, LockClientBuilder, Lockable, Member, MultiGuard, MultiLock,
+    PermitGuard, RedLock, RedLockGuard, RedLockTarget, Scope, Semaphore, SingleLock, Term,
 };
 pub use guard::{LockGuard, LockView, LostSignal};
 pub use lock_key::ValueError;
@@ -49,8 +49,8 @@ pub use report::LockOrderInversion;
 pub use types::{
     AcquireError, Busy, BusyHolder, ClientStatistics, Deadlock, DowngradeError, EnsureError,
     GrantedEvent, Health, HoldTicket, HolderInfo, HotKey, InspectError, Inspection, InvalidTicket,
-    KeyList, LeaseState, LockError, LockEvent, LockObserver, Lost, LostCause, LostEvent,
-    ObservedLock, OnceError, Overloaded, ParkError, RecentEvents, ReconnectedEvent, RefusedEvent,
-    ReleaseError, ReleasedEvent, ResumeError, RoundTrips, ShutdownError, UpgradeError, WaiterInfo,
-    WorkInfo, WorkOrigin, WrongKind,
+    KeyList, LeaderStatus, LeaseState, LockError, LockEvent, LockObserver, Lost, LostCause,
+    LostEvent, ObservedLock, OnceError, Overloaded, ParkError, RecentEvents, ReconnectedEvent,
+    RefusedEvent, ReleaseError, ReleasedEvent, ResumeError, RoundTrips, ShutdownError,
+    UpgradeError, WaiterInfo, WorkInfo, WorkOrigin, WrongKind,
 };

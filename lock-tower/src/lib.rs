@@ -166,8 +166,9 @@ pub mod locks {
     //! Locks outside HTTP: acquisitions, guards, several locks, permits, a majority of servers.
 
     pub use lock_core::{
-        Acquire, HoldTicket, LeaseState, LockView, Lockable, LostSignal, Member, MultiGuard,
-        MultiLock, PermitGuard, RedLock, RedLockGuard, RedLockTarget, Semaphore, SingleLock,
+        Acquire, HoldTicket, Leader, LeaseState, LockView, Lockable, LostSignal, Member,
+        MultiGuard, MultiLock, PermitGuard, RedLock, RedLockGuard, RedLockTarget, Semaphore,
+        SingleLock, Term,
     };
 }
 
@@ -186,9 +187,9 @@ pub mod observe {
 
     pub use lock_core::{
         ClientInfo, ClientStatistics, ForcedRelease, GrantedEvent, Health, HolderInfo, HotKey,
-        Inspection, KeyList, KeyPage, LockEvent, LockObserver, LockOrderInversion, LostEvent,
-        ObservedLock, RecentEvents, ReconnectedEvent, RefusedEvent, ReleasedEvent, RoundTrips,
-        WaiterInfo, WorkInfo, WorkOrigin,
+        Inspection, KeyList, KeyPage, LeaderStatus, LockEvent, LockObserver, LockOrderInversion,
+        LostEvent, ObservedLock, RecentEvents, ReconnectedEvent, RefusedEvent, ReleasedEvent,
+        RoundTrips, WaiterInfo, WorkInfo, WorkOrigin,
     };
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod acquire;
 mod builder;
 mod inspect;
+mod leader;
 mod list;
 mod lock_order_inversions;
 pub(crate) mod lockable;
@@ -35,6 +36,7 @@ use crate::{
 
 pub use acquire::Acquire;
 pub use builder::LockClientBuilder;
+pub use leader::{Leader, Term};
 pub use lockable::{Lockable, SingleLock};
 pub use multi_lock::{Member, MultiGuard, MultiLock, OneOrMany};
 pub use red_lock::{RedLock, RedLockGuard, RedLockTarget};
@@ -153,6 +155,7 @@ impl LockClient {
             waiting: self.0.gate.waiting() + self.0.flights.waiting(),
             breaker_open: self.0.breaker.is_open(),
             draining: *self.0.draining.borrow(),
+            leaders: self.0.statistics.leaders.statuses(),
         }
     }
 

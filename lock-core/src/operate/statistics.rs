@@ -19,5 +19,6 @@ pub(crate) fn statistics(client: &ClientInner) -> ClientStatistics {
         waiting: client.gate.waiting() + client.flights.waiting(),
         longest_queue: client.gate.longest_queue().max(client.flights.longest_queue()),
         holds: client.holds.load(Relaxed),
+        leaders: counts.leaders.statuses(),
     }
 }

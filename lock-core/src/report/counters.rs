@@ -11,7 +11,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::hot_keys::HotKeys;
+use super::{hot_keys::HotKeys, leaders::Leaders};
 use crate::types::RoundTrips;
 
 /// A counter that never falls.
@@ -61,4 +61,5 @@ pub(crate) struct Statistics {
     pub(crate) local_handoffs: Counter,
     pub(crate) breaker_opened: Counter,
     pub(crate) hot_keys: Arc<HotKeys>,
+    pub(crate) leaders: Leaders,
 }

@@ -1,6 +1,6 @@
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use lock_store::Unavailable;
+use lock_store::{FencingToken, LockKey, Unavailable};
 
 /// The state of a client and its store: from [`LockClient::health`](crate::LockClient::health).
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub struct Health {
     pub breaker_open: bool,
     /// Whether the client is shutting down.
     pub draining: bool,
+    /// The [leaders](crate::LockClient::leader) of this client that are running.
+    pub leaders: Vec<LeaderStatus>,
 }
 
 impl Health {
@@ -32,6 +34,20 @@ impl Health {
     pub fn is_ready(&self) -> bool {
         self.round_trip.is_ok() && !self.draining
     }
+}
+
+/// The state of a running leader: from [`Health::leaders`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeaderStatus {
+    /// Its [name](crate::Leader::name).
+    pub name: Option<String>,
+    /// Its key.
+    pub key: LockKey,
+    /// The fencing token of its term. `None`: it is a candidate, and does not lead.
+    pub term: Option<FencingToken>,
+    /// Since when it leads, or does not, by the clock of the host.
+    pub since: SystemTime,
 }
 
 /// The state of a lease, as far as it is known.

@@ -19,7 +19,7 @@ pub use error::{
     InvalidTicket, LockError, Lost, LostCause, OnceError, Overloaded, ParkError, ReleaseError,
     ResumeError, ShutdownError, UpgradeError, WrongKind,
 };
-pub use health::{Health, LeaseState};
+pub use health::{Health, LeaderStatus, LeaseState};
 pub use inspection::{HolderInfo, Inspection, KeyList, RecentEvents, WaiterInfo};
 pub use lock_name::LockName;
 pub(crate) use log_hash::LogHash;

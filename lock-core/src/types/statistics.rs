@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::as_json;
+use super::{LeaderStatus, as_json};
 
 /// The longest record that is read: more than the longest that is written.
 const LONGEST_RECORD: usize = 32 * 1024;
@@ -40,6 +40,8 @@ pub struct ClientStatistics {
     pub longest_queue: usize,
     /// Locks that are being acquired, held or released at this moment.
     pub holds: usize,
+    /// The [leaders](crate::LockClient::leader) that are running at this moment.
+    pub leaders: Vec<LeaderStatus>,
 }
 
 /// Commands to the store that were answered, or failed, and how long that took in total.

@@ -65,7 +65,12 @@ async fn log(builder: LockClientBuilder) -> Vec<String> {
     store.set_down(true);
     guard.lost().await;
     assert!(ask().await.is_err());
-    store.set_down(false);
+    let up = async {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        store.set_down(false);
+    };
+    let leader = client.leader(KEY).name("reconciler");
+    tokio::join!(leader.run(async |_| ()), up).0.unwrap();
     let scope = client.scope();
     let outer = scope.write("a").acquire().await.unwrap();
     drop((scope.write(KEY).acquire().await.unwrap(), outer));
@@ -81,6 +86,12 @@ async fn no_key_is_logged_unless_enabled() {
     let lines = log(LockClient::builder()).await;
     assert_eq!(lines.iter().filter(|line| line.contains("lock lost")).count(), 2, "{lines:?}");
     assert!(lines.iter().any(|line| line.contains("renewal failed")), "{lines:?}");
+    let leader = |what: &str| {
+        let lines = lines.iter().filter(|line| line.contains(what));
+        lines.inspect(|line| assert!(line.contains("reconciler"), "{line}")).count()
+    };
+    assert_eq!(leader("cannot become the leader"), 1, "once for an outage: {lines:?}");
+    assert_eq!(leader("leadership changed"), 2, "{lines:?}");
     let opposite = lines.iter().any(|line| line.contains("opposite orders"));
     assert_eq!(opposite, cfg!(debug_assertions), "{lines:?}");
     assert!(!lines.iter().any(|line| line.contains(KEY)), "{lines:?}");
@@ -108,4 +119,6 @@ async fn keys_are_logged_where_that_is_allowed() {
     let lines = log(LockClient::builder().log_keys(true)).await;
     let lost = |line: &&String| line.contains("lock lost") && line.contains(KEY);
     assert_eq!(lines.iter().filter(lost).count(), 2, "{lines:?}");
+    let led = |line: &&String| line.contains("leader") && line.contains(KEY);
+    assert_eq!(lines.iter().filter(led).count(), 3, "{lines:?}");
 }

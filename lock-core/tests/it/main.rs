@@ -7,6 +7,7 @@ mod edges;
 mod ensure;
 mod followers;
 mod hand_over;
+mod leader;
 mod linger;
 #[cfg(debug_assertions)]
 mod lock_order;

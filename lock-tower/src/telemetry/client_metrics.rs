@@ -1,11 +1,11 @@
 //! The metrics of a client and its store, which belong to no policy.
 
-use std::{fmt, sync::Mutex};
+use std::{collections::BTreeMap, fmt, sync::Mutex};
 
 use ::metrics::{counter, gauge, histogram};
 use lock_core::{ClientStatistics, LockClient, RoundTrips};
 
-use super::metrics;
+use super::{metrics, observer::UNNAMED};
 
 /// Records what a client does as [metrics](super::metrics): its commands to the store and how long they
 /// take, its batches, the breaker, its queues, and what it grants without a command.
@@ -67,6 +67,17 @@ impl ClientMetrics {
         level(metrics::QUEUED, |of| of.waiting);
         level(metrics::LONGEST_QUEUE, |of| of.longest_queue);
         level(metrics::HOLDS, |of| of.holds);
+        // By name: zero for a candidate.
+        let mut leaders = BTreeMap::<_, f64>::new();
+        for (statistics, each) in [(Some(&now), 1.0), (before, -1.0)] {
+            for leader in statistics.into_iter().flat_map(|of| &of.leaders) {
+                let change = if leader.term.is_some() { each } else { 0.0 };
+                *leaders.entry(leader.name.as_deref().unwrap_or(UNNAMED)).or_default() += change;
+            }
+        }
+        for (name, change) in leaders {
+            gauge!(metrics::LEADER, "policy" => name.to_owned()).increment(change);
+        }
         *last = Some(now);
     }
 }

@@ -53,6 +53,7 @@ pub(crate) const BREAKER_OPEN: &str = "lock_store_breaker_open";
 pub(crate) const QUEUED: &str = "lock_queued";
 pub(crate) const LONGEST_QUEUE: &str = "lock_longest_queue";
 pub(crate) const HOLDS: &str = "lock_holds";
+pub(crate) const LEADER: &str = "lock_leader";
 pub(crate) const SHADOW: &str = "lock_shadow_total";
 pub(crate) const SHADOW_OVERLAPS: &str = "lock_shadow_overlaps_total";
 #[cfg(feature = "policy")]

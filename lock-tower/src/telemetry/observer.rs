@@ -10,7 +10,7 @@ use lock_policy::{__private::LockName, Outcome};
 use super::{keys::MetricKeys, metrics, record};
 
 /// The label of an acquisition without a name.
-const UNNAMED: LockName = LockName::Fixed("unnamed");
+pub(super) const UNNAMED: &str = "unnamed";
 
 /// Records the [metrics](super::metrics) of locks that the program acquires directly, outside layers,
 /// policy files and attributes, and counts reconnections. The label `policy` is the
@@ -41,7 +41,7 @@ impl MetricsObserver {
 
 /// Returns the name and mode of a lock that is not counted elsewhere.
 fn direct(lock: &ObservedLock<'_>) -> Option<(LockName, Mode)> {
-    let name = || lock.name.map_or(UNNAMED, |name| name.to_owned().into());
+    let name = || lock.name.map_or(LockName::Fixed(UNNAMED), |name| name.to_owned().into());
     (!lock.by_policy).then(|| (name(), lock.mode))
 }
 

@@ -122,6 +122,8 @@ async fn client_metrics() {
     tokio::time::sleep(Duration::from_millis(1)).await;
     store.set_down(true);
     assert!(locks.write("other").acquire().await.is_err());
+    let _leader = tokio::spawn(locks.leader("l").run(async |_| ()));
+    tokio::time::sleep(Duration::from_millis(1)).await;
     metrics.record();
 }
 
@@ -322,4 +324,31 @@ async fn clients_of_one_process_are_added_up() {
     }
     assert_eq!(metrics.value(r#"lock_store_command_seconds{operation="acquire"}"#), 3.0);
     assert_eq!(metrics.value("lock_holds{}"), 1.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_is_1_while_it_leads() {
+    let metrics = Metrics::collect();
+    let store = MemoryStore::new();
+    let clients = [(); 2].map(|()| LockClient::builder().in_memory_on(&store));
+    let both = clients.each_ref().map(|client| ClientMetrics::new(client.clone()));
+    let value = |name: &str| {
+        both.iter().for_each(ClientMetrics::record);
+        metrics.value(&format!("lock_leader{{policy=\"{name}\"}}"))
+    };
+    let guard = clients[1].fenced("k").acquire().await.unwrap();
+    let leaders = clients.each_ref().map(|client| {
+        let leader = client.leader("k").name("reconciler");
+        tokio::spawn(leader.run(async |_| std::future::pending::<()>().await))
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(value("reconciler"), 0.0);
+    drop(guard);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(value("reconciler"), 1.0);
+    let [one, other] = leaders;
+    one.abort();
+    other.abort();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(value("reconciler"), 0.0);
 }

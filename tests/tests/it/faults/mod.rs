@@ -14,6 +14,7 @@ mod ended_on_purpose;
 mod evictions;
 mod false_zookeeper;
 mod foreign_keys;
+mod leaders;
 mod links;
 mod mutated_replies;
 mod names;

@@ -23,6 +23,12 @@ const KINDS: [(Kind, Mode); 8] = [
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
+    cases.push(case("client/leader.rs::run", "free", |world, polls| async move {
+        world.begin();
+        let led = world.here.leader("k").run(async |_| tokio::time::sleep(ms(20)).await);
+        // It is a candidate until it leads, however long the store does not answer.
+        polled(tokio::time::timeout(ms(1_500), led), polls).await.is_over()
+    }));
     for (kind, mode) in KINDS {
         let name = |how: &str| format!("{kind} {mode}, {how}");
         let ask = move |client: &LockClient| client.lock(mode, "k").kind(kind);
