@@ -1,6 +1,6 @@
 //! The functions that the code of `#[distributed_lock]` calls. Not part of the public interface.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use lock_store::{IntoLockKey, LockKey};
 
@@ -20,53 +20,6 @@ pub use lock_store::{
     runtime::{Mutex, RwLock},
     time_text, visible,
 };
-
-/// The settings of an attribute.
-#[derive(Debug, Clone)]
-pub struct Spec {
-    /// Names the function in logs and problem documents.
-    pub name: &'static str,
-    /// The keys, from the function's arguments: all of them, or none.
-    pub keys: Result<Vec<String>, ValueError>,
-    /// Which kind of lock.
-    pub kind: Kind,
-    /// Read or write.
-    pub mode: Mode,
-    /// `None`: the client's.
-    pub wait: Option<Duration>,
-    /// `None`: the client's.
-    pub lease: Option<Duration>,
-    /// `None`: no limit.
-    pub max_hold: Option<Duration>,
-    /// `None`: no longer than the work.
-    pub hold_at_least: Option<Duration>,
-    /// `None`: the holder is not replaced.
-    pub replace_after: Option<Duration>,
-    /// `None`: renewed.
-    pub renew: Option<bool>,
-    /// How many permits a semaphore has. `None`: it is another kind of lock.
-    pub permits: Option<u32>,
-    /// How many of them are acquired at once. `None`: one.
-    pub weight: Option<u32>,
-}
-
-impl Spec {
-    /// Returns the acquisition that the attribute describes.
-    ///
-    /// # Errors
-    ///
-    /// A value that cannot be part of a key.
-    #[track_caller]
-    pub fn acquire(self, client: &LockClient) -> Result<Acquire<OneOrMany>, ValueError> {
-        let mut options = AcquireOptions::of_policy(&self.name.into());
-        (options.lease, options.renew) = (self.lease, self.renew);
-        (options.max_hold, options.replace_after) = (self.max_hold, self.replace_after);
-        options.set_hold_at_least(self.hold_at_least);
-        let (wait, permits, weight) = (self.wait, self.permits, self.weight);
-        let options = PolicyOptions { wait, permits, weight, options };
-        Ok(acquire(client, self.keys?, (self.kind, self.mode), &options, Scope::current()))
-    }
-}
 
 /// The options of the acquisitions of one policy: of a layer, an attribute or a rule.
 #[derive(Debug, Clone)]
@@ -237,41 +190,6 @@ pub fn log_hashes(client: &LockClient, keys: &[LockKey], path: Option<&str>) -> 
         hashed_by: hash.hex("hashed by"),
         client: hash.hex(&format!("client {}", inner.owners.client().as_str())),
     }
-}
-
-/// Runs a function's body under its locks.
-///
-/// # Errors
-///
-/// See [`LockError`].
-pub async fn run<F: Future>(
-    client: &LockClient,
-    spec: Spec,
-    body: F,
-) -> Result<F::Output, LockError> {
-    spec.acquire(client)?.run(body).await
-}
-
-/// The return type of a function under an attribute with `client = ..`.
-#[diagnostic::on_unimplemented(
-    message = "a function under `#[distributed_lock]` with `client = ..` cannot return `{Self}`",
-    label = "a `Result` whose error implements `From<LockError>` is needed here",
-    note = "that is how the function reports a lock that was not acquired, or was lost"
-)]
-pub trait FallibleOutput {
-    /// Returns the value for a lock that was not acquired, or was lost.
-    fn of_lock_error(error: LockError) -> Self;
-}
-
-impl<T, E: From<LockError>> FallibleOutput for Result<T, E> {
-    fn of_lock_error(error: LockError) -> Self {
-        Err(error.into())
-    }
-}
-
-/// Returns what a function returns when its lock was not acquired, or was lost.
-pub async fn not_finished<Output: FallibleOutput>(error: LockError) -> Output {
-    Output::of_lock_error(error)
 }
 
 /// Whether another holder has the lock.

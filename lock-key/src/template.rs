@@ -27,9 +27,6 @@ pub enum Segment {
     Placeholder(Placeholder),
 }
 
-/// Room for the values of most keys.
-const VALUES: usize = 32;
-
 impl Template {
     /// Parses a template.
     ///
@@ -105,7 +102,7 @@ impl Template {
         &self,
         mut resolve: impl FnMut(&Placeholder) -> Result<Cow<'v, str>, E>,
     ) -> Result<String, RenderError<E>> {
-        let mut writer = KeyWriter::with_room_for(self.source.len() + VALUES);
+        let mut writer = KeyWriter::new();
         for segment in &self.segments {
             match segment {
                 Segment::Literal(text) => writer.literal(text),

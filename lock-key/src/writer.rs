@@ -4,6 +4,9 @@ use crate::{
     DIGEST_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, PlaceholderType, ValueError, ValueFault,
 };
 
+/// Most keys fit, and are not moved while they grow.
+const ROOM: usize = 64;
+
 /// Builds a key piece by piece. Every key is built with it.
 ///
 /// [`Template::render`](crate::Template::render) uses it, and so does the code that the
@@ -29,12 +32,7 @@ pub struct KeyWriter {
 impl KeyWriter {
     /// Creates an empty key.
     pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Creates an empty key that can grow to `bytes` without another allocation.
-    pub(crate) fn with_room_for(bytes: usize) -> Self {
-        Self { key: String::with_capacity(bytes) }
+        Self { key: String::with_capacity(ROOM) }
     }
 
     /// Appends text of the template, with its literal braces, unencoded.

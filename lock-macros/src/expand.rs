@@ -10,21 +10,16 @@ use crate::client_source::ClientSource;
 use crate::model::{Client, LockedFn};
 use crate::names::Names;
 use crate::spec::spec;
-use crate::statuses::OutcomeStatus;
 
 pub(crate) fn expand(locked: LockedFn) -> TokenStream {
     let names = Names::new(&locked.krate);
     let body = pinned_body(&locked.item, &names);
     let function = locked.item.sig.ident.clone();
-    let setup = spec(&locked.lock, &function, &names);
+    let setup = spec(&locked.lock, &locked.statuses, &function, &names);
     let mut item = locked.item;
     let call = match locked.client {
-        Client::Layer => {
-            handler(&mut item.sig, ClientSource::Layer, &locked.statuses, &body, &names)
-        }
-        Client::State => {
-            handler(&mut item.sig, ClientSource::State, &locked.statuses, &body, &names)
-        }
+        Client::Layer => handler(&mut item.sig, ClientSource::Layer, &body, &names),
+        Client::State => handler(&mut item.sig, ClientSource::State, &body, &names),
         Client::Given(client) => {
             let skip = locked.skips_if_busy.map(|_| skip_if_busy(&item.sig.output, &names));
             function_call(&item.sig.output, &client, skip, &body, &names)
@@ -46,7 +41,6 @@ pub(crate) fn expand(locked: LockedFn) -> TokenStream {
 fn handler(
     sig: &mut Signature,
     source: ClientSource,
-    statuses: &[OutcomeStatus],
     body: &TokenStream,
     names: &Names,
 ) -> TokenStream {
@@ -56,13 +50,8 @@ fn handler(
     let run_handler = names.path_at("run_handler", output_span);
     let response = names.path("Response");
     sig.output = ReturnType::Type(parse_quote!(->), Box::new(parse_quote!(#response)));
-    let spec = names.local("__spec");
-    let outcome = names.path("Outcome");
-    let statuses = statuses.iter().map(|OutcomeStatus { outcome: variant, status, .. }| {
-        let variant = names.local(variant);
-        quote! { (#outcome::#variant, #status) }
-    });
-    quote_spanned! {output_span=> #run_handler(#handle, #spec, &[#(#statuses),*], #body).await }
+    let [lock, keys] = ["__lock", "__keys"].map(|name| names.local(name));
+    quote_spanned! {output_span=> #run_handler(#handle, #lock, #keys, #body).await }
 }
 
 /// Any other function returns the value of its body, or the lock's error in its own return type.
@@ -74,7 +63,8 @@ fn function_call(
     names: &Names,
 ) -> TokenStream {
     let [lock_client, run] = ["LockClient", "run"].map(|name| names.path(name));
-    let [local_client, spec] = ["__client", "__spec"].map(|name| names.local(name));
+    let local_client = names.local("__client");
+    let [lock, keys] = ["__lock", "__keys"].map(|name| names.local(name));
     let [result, error] = ["__result", "__error"].map(|name| names.local(name));
     // The error for a return type that cannot report a lock's error points at that type.
     let not_finished = names.path_at("not_finished", output_span(output));
@@ -86,7 +76,7 @@ fn function_call(
     // would not be. The client is cloned first, because it may be a part of an argument that the body moves.
     quote! {
         let #local_client = <#lock_client as ::core::clone::Clone>::clone(#client);
-        let #error = match #run(&#local_client, #spec, #body).await {
+        let #error = match #run(&#local_client, #lock, #keys, #body).await {
             ::core::result::Result::Ok(#result) => return #result,
             #skip
             ::core::result::Result::Err(#error) => #error,

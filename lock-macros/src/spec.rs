@@ -1,4 +1,4 @@
-//! The statements that compute the keys and build the lock's specification.
+//! The statements that declare the lock and compute its keys.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -9,11 +9,18 @@ use lock_key::PlaceholderType;
 use crate::key::{Key, KeyPiece, KeyValue};
 use crate::model::{LockOptions, Mode, OptionDuration};
 use crate::names::Names;
+use crate::statuses::OutcomeStatus;
 
-/// `let __spec = ...;`
-pub(crate) fn spec(lock: &LockOptions, function: &Ident, names: &Names) -> TokenStream {
-    let local = names.local("__spec");
-    let spec = names.path("Spec");
+/// `let __lock = &...; let __keys = ...;`
+pub(crate) fn spec(
+    lock: &LockOptions,
+    statuses: &[OutcomeStatus],
+    function: &Ident,
+    names: &Names,
+) -> TokenStream {
+    let [local_lock, local_keys] = ["__lock", "__keys"].map(|name| names.local(name));
+    let [declared, spec, outcome] =
+        ["DeclaredLock", "Spec", "Outcome"].map(|name| names.path(name));
     let name = match &lock.name {
         Some(name) => name.to_token_stream(),
         None => {
@@ -35,24 +42,31 @@ pub(crate) fn spec(lock: &LockOptions, function: &Ident, names: &Names) -> Token
     let renew = optional(lock.renew.map(ToTokens::into_token_stream));
     let [permits, weight] =
         [lock.permits, lock.weight].map(|number| optional(number.map(ToTokens::into_token_stream)));
+    let statuses = statuses.iter().map(|OutcomeStatus { outcome: variant, status, .. }| {
+        let variant = names.local(variant);
+        quote! { (#outcome::#variant, #status) }
+    });
     quote! {
-        let #local = #spec {
-            name: #name,
-            // The error is that of the first refused value.
-            keys: ::core::iter::Iterator::collect(
-                ::core::iter::IntoIterator::into_iter([#(#keys),*])
-            ),
-            kind: #kind_ty::#kind,
-            mode: #mode,
-            wait: #wait,
-            lease: #lease,
-            max_hold: #max_hold,
-            hold_at_least: #hold_at_least,
-            replace_after: #replace_after,
-            renew: #renew,
-            permits: #permits,
-            weight: #weight,
+        // The block hides the static from the function's body: unlike a variable, an item of a macro is
+        // visible there.
+        let #local_lock = {
+            static DECLARED: #declared = #declared::new(#spec {
+                name: #name,
+                kind: #kind_ty::#kind,
+                mode: #mode,
+                wait: #wait,
+                lease: #lease,
+                max_hold: #max_hold,
+                hold_at_least: #hold_at_least,
+                replace_after: #replace_after,
+                renew: #renew,
+                permits: #permits,
+                weight: #weight,
+                statuses: &[#(#statuses),*],
+            });
+            &DECLARED
         };
+        let #local_keys = [#(#keys),*];
     }
 }
 

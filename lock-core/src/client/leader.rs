@@ -178,6 +178,7 @@ fn can_never_lead(error: &AcquireError) -> bool {
         | AcquireError::AlreadyHeld { .. } => true,
         AcquireError::Busy(_)
         | AcquireError::Deadlock(_)
+        | AcquireError::Replaced { .. }
         | AcquireError::Overloaded(_)
         | AcquireError::Unavailable(_)
         | AcquireError::Lost(_) => false,

@@ -1,7 +1,7 @@
 //! Two places that acquire the same locks in opposite orders are reported before they deadlock.
 
 use lock_core::{
-    __private::{Spec, run},
+    __private::{AcquireOptions, PolicyOptions, acquire},
     Acquire, Kind, LockClient, LockKey, LockOrderInversion, Mode,
 };
 
@@ -136,26 +136,21 @@ async fn circles_of_three_and_members_of_multi_locks() {
 }
 
 #[tokio::test]
-async fn attributes_are_named() {
+async fn policies_are_named() {
     let client = LockClient::in_memory();
-    let spec = |name, key: &str| Spec {
-        name,
-        keys: Ok(vec![key.to_owned()]),
-        kind: Kind::ReadWrite,
-        mode: Mode::Write,
-        wait: None,
-        lease: None,
-        max_hold: None,
-        hold_at_least: None,
-        replace_after: None,
-        renew: None,
-        permits: None,
-        weight: None,
+    let scope = client.scope();
+    let of_policy = |name: &'static str, locked: &'static str| {
+        let options = AcquireOptions::of_policy(&name.into());
+        let options = PolicyOptions { wait: None, permits: None, weight: None, options };
+        let lock = (Kind::ReadWrite, Mode::Write);
+        acquire(&client, [key(locked)], lock, &options, Some(scope.clone()))
     };
-    let ship = run(&client, spec("ship", "x"), run(&client, spec("stock", "y"), async {}));
-    ship.await.unwrap().unwrap();
-    let take = run(&client, spec("take_back", "y"), run(&client, spec("refund", "x"), async {}));
-    take.await.unwrap().unwrap();
+    for [(outer, first), (inner, second)] in
+        [[("ship", "x"), ("stock", "y")], [("take_back", "y"), ("refund", "x")]]
+    {
+        let _outer = of_policy(outer, first).acquire().await.unwrap();
+        let _inner = of_policy(inner, second).acquire().await.unwrap();
+    }
     let inversion = only(&client);
     assert_eq!(inversion.call_sites(), ["refund", "stock"]);
     let text = inversion.to_string();

@@ -1,14 +1,16 @@
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
-use lock_core::{__private::Spec, AcquireError, LockClient, LockError, LockKey, Mode, MultiGuard};
+use lock_core::{
+    __private::ValueError, AcquireError, LockClient, LockError, LockKey, Mode, MultiGuard,
+};
 use lock_policy::{
     __private::{RequestKey, RequestKeys, ShadowOutcome},
     Enforce, Outcome, Unlocked,
 };
 use tracing::Instrument;
 
-use super::settings_in_force::in_force;
+use super::declared::DeclaredLock;
 use crate::{
     enforcement::{
         shadow::Shadow,
@@ -40,7 +42,8 @@ use crate::{outcome::rejection::Rejection, pipeline::reject};
 /// Dropping the future drops the body and releases the locks in the background.
 pub async fn run<F: Future>(
     client: &LockClient,
-    spec: Spec,
+    lock: &DeclaredLock,
+    keys: impl IntoIterator<Item = Result<String, ValueError>>,
     body: F,
 ) -> Result<F::Output, Box<NotFinished>> {
     // Unboxed, the body would be stored in this future once for each branch, and functions are
@@ -49,17 +52,18 @@ pub async fn run<F: Future>(
     let context = RequestContext::ambient();
     let is_request = context.is_some();
     let context = context.unwrap_or_else(|| RequestContext::of(client.scope()));
-    let (mut policy, mode) = in_force(context.attributes.as_ref(), &spec);
+    let (mut policy, mode) = lock.in_force(context.attributes.as_ref());
     // The function returns an error for a lost lock: there is no answer that could be kept.
-    policy.settings.on_lost = None;
-    let policy = Arc::new(policy);
+    if policy.settings.on_lost.is_some() {
+        Arc::make_mut(&mut policy).settings.on_lost = None;
+    }
     let not_finished = |error: LockError| {
         let (policy, caller) = (Arc::clone(&policy), Arc::clone(&context.caller));
         Box::new(NotFinished { error, policy, mode, caller })
     };
     let enforce = policy.enforce();
     let locks = FunctionLocks { client, context: &context, policy: &policy, mode };
-    let keys = match keys(&spec) {
+    let keys = match lock_keys(keys) {
         Ok(keys) => keys,
         // A shadow lock never rejects a request.
         Err(_) if lets_keyless_pass(enforce) => {
@@ -219,8 +223,10 @@ impl FunctionLocks<'_> {
 }
 
 /// Returns the keys, unless a value is not a valid key.
-fn keys(spec: &Spec) -> Result<RequestKeys, LockError> {
-    let keys = spec.keys.as_ref().map_err(Clone::clone)?.iter();
-    let keys = keys.map(|key| Ok(LockKey::try_from(key).map_err(AcquireError::from)?.into()));
+fn lock_keys(
+    keys: impl IntoIterator<Item = Result<String, ValueError>>,
+) -> Result<RequestKeys, LockError> {
+    let keys = keys.into_iter();
+    let keys = keys.map(|key| Ok(LockKey::try_from(key?).map_err(AcquireError::from)?.into()));
     keys.collect()
 }

@@ -1,21 +1,20 @@
-use std::{convert::Infallible, future::Future, pin::pin, sync::Arc};
+use std::{convert::Infallible, future::Future, pin::pin};
 
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
-use http::StatusCode;
-use lock_core::{__private::Spec, LockKey};
+use lock_core::{__private::ValueError, LockKey};
 use lock_policy::{
-    __private::{AnswerOverride, LockSettings, RequestKey, RequestKeys},
-    KeyRejection, Outcome,
+    __private::{RequestKey, RequestKeys},
+    KeyRejection,
 };
 use tracing::Instrument;
 
 use super::{
     client::{ClientHandle, no_client},
-    settings_in_force::in_force,
+    declared::DeclaredLock,
 };
 use crate::{
     outcome::caller::Caller,
@@ -28,16 +27,15 @@ use crate::{
     },
 };
 
-/// Runs a handler's body under its attribute's locks. `statuses` are those that the attribute sets in place
-/// of [`Outcome`]'s.
+/// Runs a handler's body under its attribute's locks.
 ///
 /// # Cancel safety
 ///
 /// Dropping the future drops the body and releases the locks in the background.
 pub async fn run_handler<F, Form>(
     handle: impl Into<ClientHandle>,
-    spec: Spec,
-    statuses: &[(Outcome, u16)],
+    lock: &DeclaredLock,
+    keys: impl IntoIterator<Item = Result<String, ValueError>>,
     body: F,
 ) -> Response
 where
@@ -45,17 +43,14 @@ where
 {
     let handle = handle.into();
     let rules = handle.context.as_ref().and_then(|context| context.attributes.as_ref());
-    let (mut policy, mode) = in_force(rules, &spec);
-    if !statuses.is_empty() {
-        policy.settings = policy.settings.or(&answering(statuses));
-    }
-    let (policy, request) = (Arc::new(policy), handle.request);
+    let (policy, mode) = lock.in_force(rules);
+    let request = handle.request;
     let Some(context) = handle.context else {
         let rejection = policy.reject(mode, no_client(&Caller::none()));
         return reject::answer(rejection, request).await.map(Body::from);
     };
     let enforce = policy.enforce();
-    let keys = match keys_of(&policy, mode, enforce, &context.caller, keys(&spec)) {
+    let keys = match keys_of(&policy, mode, enforce, &context.caller, lock_keys(keys)) {
         Ok(keys) => keys,
         Err(rejection) => return reject::answer(rejection, request).await.map(Body::from),
     };
@@ -119,19 +114,11 @@ impl<T: Into<OfNothing> + IntoResponse> HandlerOutput<OfNothing> for T {
     }
 }
 
-/// Returns settings with nothing but the statuses of an attribute.
-fn answering(statuses: &[(Outcome, u16)]) -> LockSettings {
-    let answers = statuses.iter().map(|(outcome, status)| {
-        let status = StatusCode::from_u16(*status).ok();
-        (*outcome, AnswerOverride { status, ..AnswerOverride::default() })
-    });
-    LockSettings { answers: answers.collect(), ..LockSettings::default() }
-}
-
 /// Returns the attribute's keys. Their values come from the request, so an invalid one is the
 /// client's fault.
-fn keys(spec: &Spec) -> Result<RequestKeys, KeyRejection> {
-    let keys = spec.keys.as_ref().map_err(Clone::clone)?;
-    let keys = keys.iter().map(|key| Ok(RequestKey::from(LockKey::try_from(key)?)));
+fn lock_keys(
+    keys: impl IntoIterator<Item = Result<String, ValueError>>,
+) -> Result<RequestKeys, KeyRejection> {
+    let keys = keys.into_iter().map(|key| Ok(RequestKey::from(LockKey::try_from(key?)?)));
     keys.collect()
 }

@@ -3,7 +3,7 @@
 pub(crate) mod assert_held;
 #[cfg(feature = "axum")]
 pub(crate) mod client;
+pub(crate) mod declared;
 pub(crate) mod function;
 #[cfg(feature = "axum")]
 pub(crate) mod handler;
-mod settings_in_force;

@@ -68,7 +68,7 @@ impl AttributeRules {
 
 impl AttributeRule {
     /// Applies this rule to an attribute's policy: the file's settings override the code's.
-    pub(crate) fn over(&self, code: Policy) -> Policy {
+    pub(crate) fn over(&self, code: &Policy) -> Policy {
         Policy {
             kind: self.kind.unwrap_or(code.kind),
             settings: self.policy.settings.clone().or(&code.settings),

@@ -24,8 +24,8 @@ pub(super) const LIMITS: [Limit; 13] = [
         "a release needs no separate task and no queue in the writer",
     ),
     limit(Figure::RequestAllocations, 1.09, "the same"),
-    limit(Figure::AttributeInstructions, 1.90, "a policy is made for each request"),
-    limit(Figure::AttributeAllocations, 1.31, "the same"),
+    limit(Figure::AttributeInstructions, 1.82, "a policy is made once for each attribute"),
+    limit(Figure::AttributeAllocations, 1.17, "the same"),
     limit(Figure::FreeLockInstructions, 1.33, "a release goes to the store without a queue"),
     limit(Figure::FreeLockAllocations, 0.69, "a batch of releases is a list, also of one"),
     limit(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lock_macros::distributed_lock;
 
 use recorder::__private::{
-    Kind, LayerHandle, LockClient, Mode, Outcome, Response, Spec, StateHandle,
+    Kind, LayerHandle, LockClient, Mode, Outcome, Requested, Response, Spec, StateHandle,
 };
 
 impl LockClient {
@@ -16,7 +16,7 @@ impl LockClient {
         Self { refuse: true, ..Self::default() }
     }
 
-    fn only(&self) -> Spec {
+    fn only(&self) -> Requested {
         let requested = self.requested.lock().unwrap();
         assert_eq!(requested.len(), 1, "{requested:?}");
         requested[0].clone()
@@ -66,7 +66,6 @@ async fn without_an_option_the_client_decides() {
     assert_eq!(response.output, "7");
     let expected = Spec {
         name: "it::requested::plainest",
-        keys: Ok(vec!["order:7".to_owned()]),
         kind: Kind::ReadWrite,
         mode: Mode::Write,
         wait: None,
@@ -77,8 +76,10 @@ async fn without_an_option_the_client_decides() {
         renew: None,
         permits: None,
         weight: None,
+        statuses: &[],
     };
-    assert_eq!(client.only(), expected);
+    assert_eq!(client.only().spec, expected);
+    assert_eq!(client.only_key(), "order:7");
 }
 
 #[distributed_lock(
@@ -103,7 +104,6 @@ async fn every_option_arrives() {
     every_option((LayerHandle(client.clone()), Path(7))).await;
     let expected = Spec {
         name: "order-read",
-        keys: Ok(vec!["order:7".to_owned()]),
         kind: Kind::FairReadWrite,
         mode: Mode::Read,
         wait: Some(Duration::ZERO),
@@ -114,8 +114,10 @@ async fn every_option_arrives() {
         renew: Some(false),
         permits: None,
         weight: None,
+        statuses: &[],
     };
-    assert_eq!(client.only(), expected);
+    assert_eq!(client.only().spec, expected);
+    assert_eq!(client.only_key(), "order:7");
 }
 
 #[distributed_lock(
@@ -154,17 +156,17 @@ async fn latest_of_all(Path(id): Path<u64>) -> u64 {
 async fn a_replacement_arrives() {
     let client = LockClient::default();
     latest((LayerHandle(client.clone()), Path(("ann".to_owned(), 7)))).await;
-    assert_eq!(client.only().replace_after, Some(Duration::from_secs(2)));
+    assert_eq!(client.only().spec.replace_after, Some(Duration::from_secs(2)));
     let client = LockClient::default();
     latest_of_all((LayerHandle(client.clone()), Path(7))).await;
-    assert_eq!(client.only().replace_after, Some(Duration::from_millis(500)));
+    assert_eq!(client.only().spec.replace_after, Some(Duration::from_millis(500)));
 }
 
 #[tokio::test]
 async fn permits_arrive() {
     let client = LockClient::default();
     at_most_three((LayerHandle(client.clone()), Path(7))).await;
-    let spec = client.only();
+    let spec = client.only().spec;
     assert_eq!((spec.kind, spec.permits, spec.weight), (Kind::Semaphore, Some(3), Some(2)));
 }
 
@@ -187,7 +189,7 @@ async fn answering(Path(id): Path<u64>) -> u64 {
 async fn statuses_arrive_and_fail_is_no_wait() {
     let client = LockClient::default();
     answering((LayerHandle(client.clone()), Path(7))).await;
-    assert_eq!(client.only().wait, Some(Duration::ZERO));
+    assert_eq!(client.only().spec.wait, Some(Duration::ZERO));
     let expected = [
         (Outcome::Busy, 409),
         (Outcome::Deadlock, 423),
@@ -196,7 +198,7 @@ async fn statuses_arrive_and_fail_is_no_wait() {
         (Outcome::Draining, 400),
         (Outcome::Lost, 599),
     ];
-    assert_eq!(*client.statuses.lock().unwrap(), expected);
+    assert_eq!(client.only().spec.statuses, expected);
 }
 
 #[distributed_lock(key = "order", on_busy = "wait", wait = "2s", crate = crate::requested::recorder)]
@@ -208,8 +210,8 @@ async fn waiting(Path(id): Path<u64>) -> u64 {
 async fn to_wait_is_the_default() {
     let client = LockClient::default();
     waiting((LayerHandle(client.clone()), Path(7))).await;
-    assert_eq!(client.only().wait, Some(Duration::from_secs(2)));
-    assert_eq!(*client.statuses.lock().unwrap(), []);
+    assert_eq!(client.only().spec.wait, Some(Duration::from_secs(2)));
+    assert_eq!(client.only().spec.statuses, []);
 }
 
 macro_rules! of_kind {
@@ -244,8 +246,13 @@ async fn every_kind_arrives() {
         fenced().await;
     };
     AMBIENT.scope(client.clone(), all).await;
-    let requested: Vec<_> =
-        client.requested.lock().unwrap().iter().map(|spec| spec.kind.clone()).collect();
+    let requested: Vec<_> = client
+        .requested
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|requested| requested.spec.kind.clone())
+        .collect();
     let expected = [
         Kind::ReadWrite,
         Kind::FairReadWrite,
@@ -405,7 +412,7 @@ async fn the_client_comes_beside_an_argument() {
     let client = LockClient::default();
     let ambient = AMBIENT.scope(client.clone(), no_argument()).await;
     assert_eq!(ambient.output, "\"done\"");
-    assert_eq!(client.only().name, "it::requested::no_argument");
+    assert_eq!(client.only().spec.name, "it::requested::no_argument");
 
     let client = LockClient::default();
     no_argument_but_the_state(StateHandle(client.clone())).await;

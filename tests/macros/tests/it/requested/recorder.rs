@@ -39,7 +39,6 @@ pub mod __private {
     #[derive(Debug, Clone, PartialEq)]
     pub struct Spec {
         pub name: &'static str,
-        pub keys: Result<Vec<String>, ValueError>,
         pub kind: Kind,
         pub mode: Mode,
         pub wait: Option<Duration>,
@@ -50,14 +49,39 @@ pub mod __private {
         pub renew: Option<bool>,
         pub permits: Option<u32>,
         pub weight: Option<u32>,
+        pub statuses: &'static [(Outcome, u16)],
     }
 
-    /// The request of a call, and the span it was in.
+    pub struct DeclaredLock(Spec);
+
+    impl DeclaredLock {
+        pub const fn new(spec: Spec) -> Self {
+            Self(spec)
+        }
+    }
+
+    /// The request of a call.
+    #[derive(Debug, Clone)]
+    pub struct Requested {
+        pub spec: Spec,
+        pub keys: Result<Vec<String>, ValueError>,
+    }
+
     #[derive(Clone, Default)]
     pub struct LockClient {
-        pub requested: Arc<Mutex<Vec<Spec>>>,
-        pub statuses: Arc<Mutex<Vec<(Outcome, u16)>>>,
+        pub requested: Arc<Mutex<Vec<Requested>>>,
         pub refuse: bool,
+    }
+
+    impl LockClient {
+        fn record(
+            &self,
+            lock: &DeclaredLock,
+            keys: impl IntoIterator<Item = Result<String, ValueError>>,
+        ) {
+            let (spec, keys) = (lock.0.clone(), keys.into_iter().collect());
+            self.requested.lock().unwrap().push(Requested { spec, keys });
+        }
     }
 
     pub struct LayerHandle(pub LockClient);
@@ -96,8 +120,8 @@ pub mod __private {
 
     pub async fn run_handler<H, F>(
         handle: H,
-        spec: Spec,
-        statuses: &[(Outcome, u16)],
+        lock: &DeclaredLock,
+        keys: impl IntoIterator<Item = Result<String, ValueError>>,
         work: F,
     ) -> Response
     where
@@ -105,8 +129,7 @@ pub mod __private {
         F: Future,
         F::Output: std::fmt::Debug,
     {
-        handle.client().requested.lock().unwrap().push(spec);
-        handle.client().statuses.lock().unwrap().extend(statuses);
+        handle.client().record(lock, keys);
         let asked_in = tracing::Span::current().metadata().map(|span| span.name());
         Response { output: format!("{:?}", work.await), asked_in }
     }
@@ -116,10 +139,11 @@ pub mod __private {
 
     pub async fn run<F: Future>(
         client: &LockClient,
-        spec: Spec,
+        lock: &DeclaredLock,
+        keys: impl IntoIterator<Item = Result<String, ValueError>>,
         work: F,
     ) -> Result<F::Output, LockError> {
-        client.requested.lock().unwrap().push(spec);
+        client.record(lock, keys);
         if client.refuse {
             return Err(LockError);
         }

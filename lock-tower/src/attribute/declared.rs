@@ -1,0 +1,110 @@
+//! The lock of an attribute, as the code declares it, and the policy in force for it.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use http::StatusCode;
+use lock_core::{Kind, Mode};
+use lock_policy::{
+    __private::{AnswerOverride, LockName, LockSettings},
+    OnBusy, Outcome, ReplaceBy,
+};
+
+use crate::{
+    lock_settings::{
+        attribute_rules::{self, AttributeRules},
+        policy::Policy,
+    },
+    outcome::hold_time,
+    telemetry::metrics,
+};
+
+/// The options of an attribute, except its keys.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    /// Names the function in logs and problem documents.
+    pub name: &'static str,
+    /// Which kind of lock.
+    pub kind: Kind,
+    /// Read or write.
+    pub mode: Mode,
+    /// `None`: the client's.
+    pub wait: Option<Duration>,
+    /// `None`: the client's.
+    pub lease: Option<Duration>,
+    /// `None`: no limit.
+    pub max_hold: Option<Duration>,
+    /// `None`: no longer than the work.
+    pub hold_at_least: Option<Duration>,
+    /// `None`: the call that runs is not replaced.
+    pub replace_after: Option<Duration>,
+    /// `None`: renewed.
+    pub renew: Option<bool>,
+    /// How many permits a semaphore has. `None`: it is another kind of lock.
+    pub permits: Option<u32>,
+    /// How many of them are acquired at once. `None`: one.
+    pub weight: Option<u32>,
+    /// Statuses in place of [`Outcome`]'s.
+    pub statuses: &'static [(Outcome, u16)],
+}
+
+/// The lock of one attribute, a static of the program: its policy is made with the first call.
+pub struct DeclaredLock {
+    spec: Spec,
+    policy: OnceLock<Arc<Policy>>,
+}
+
+impl DeclaredLock {
+    /// Declares the lock.
+    #[must_use]
+    pub const fn new(spec: Spec) -> Self {
+        Self { spec, policy: OnceLock::new() }
+    }
+
+    /// Returns the policy in force: the code's, unless a rule of a policy file overrides it.
+    pub(super) fn in_force(&self, rules: Option<&Arc<AttributeRules>>) -> (Arc<Policy>, Mode) {
+        let Spec { name, mode, .. } = self.spec;
+        let code = self.policy.get_or_init(|| Arc::new(self.spec.policy()));
+        match attribute_rules::find(rules, name) {
+            Some(rule) => (Arc::new(rule.over(code)), rule.mode(mode)),
+            None => (Arc::clone(code), mode),
+        }
+    }
+}
+
+impl Spec {
+    /// Returns the policy of the code alone.
+    fn policy(&self) -> Policy {
+        let name = LockName::from(self.name);
+        let holds = hold_time::of_attribute(self.name, || metrics::begin(&name, &[self.mode]));
+        let answers = self.statuses.iter().map(|(outcome, status)| {
+            let status = StatusCode::from_u16(*status).ok();
+            (*outcome, AnswerOverride { status, ..AnswerOverride::default() })
+        });
+        let settings = LockSettings {
+            wait: self.wait,
+            lease: self.lease,
+            max_hold: self.max_hold,
+            hold_at_least: self.hold_at_least,
+            on_busy: self.replace_after.map(|_| OnBusy::Replace),
+            replace_after: self.replace_after,
+            // Which calls may was checked when the attribute was compiled.
+            replace_by: self.replace_after.map(|_| ReplaceBy::Anyone),
+            renew: self.renew,
+            permits: self.permits,
+            weight: self.weight,
+            answers: answers.collect(),
+            ..LockSettings::default()
+        };
+        Policy { settings, holds, ..Policy::new(name, self.kind) }
+    }
+}
+
+impl fmt::Debug for DeclaredLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DeclaredLock").field(&self.spec).finish()
+    }
+}
