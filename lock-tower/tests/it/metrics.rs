@@ -116,14 +116,13 @@ async fn client_metrics() {
     let metrics = ClientMetrics::new(locks.clone());
     tokio::join!(nested(locks.clone(), "a", "b"), nested(locks.clone(), "b", "a"));
     let _readers = tokio::join!(locks.read("r").acquire(), locks.read("r").acquire());
+    let _leader = tokio::spawn(locks.leader("l").run(async |_| std::future::pending::<()>().await));
     let _guard = locks.write("k").acquire().await.unwrap();
     tokio::time::sleep(Duration::from_secs(11)).await;
     let _waiting = tokio::spawn(locks.write("k").wait(NEVER).acquire());
     tokio::time::sleep(Duration::from_millis(1)).await;
     store.set_down(true);
     assert!(locks.write("other").acquire().await.is_err());
-    let _leader = tokio::spawn(locks.leader("l").run(async |_| ()));
-    tokio::time::sleep(Duration::from_millis(1)).await;
     metrics.record();
 }
 
