@@ -221,7 +221,7 @@ async fn health_and_statistics_show_it() {
     for (client, name, term) in [(&here, Some("reconciler"), Some(token)), (&there, None, None)] {
         let [leader] = &client.health().await.leaders[..] else { panic!("one leader") };
         assert_eq!((leader.name.as_deref(), leader.key.as_str(), leader.term), (name, "k", term));
-        assert_eq!(client.statistics().leaders[..], [leader.clone()]);
+        assert_eq!(client.statistics().leaders[..], *std::slice::from_ref(leader));
     }
     ended.abort();
     waits.abort();

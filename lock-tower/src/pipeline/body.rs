@@ -128,12 +128,14 @@ where
         if let Some(lost) = this.held.as_mut().and_then(|held| held.lost(context)) {
             // The stream is dropped in the middle, as a handler is.
             this.inner.set(BodySource::Ours { body: Full::default() });
-            let held = this.held.take();
-            let is_event =
-                |held: &Box<HeldBody>| held.is_event_stream && held.held.is_replaced(&lost);
-            return Poll::Ready(Some(match held.filter(is_event) {
-                Some(_) => Ok(Frame::data(Bytes::from_static(REPLACED))),
-                None => Err(CutShort(lost.cause()).into()),
+            let is_event = this
+                .held
+                .take()
+                .is_some_and(|held| held.is_event_stream && held.held.is_replaced(&lost));
+            return Poll::Ready(Some(if is_event {
+                Ok(Frame::data(Bytes::from_static(REPLACED)))
+            } else {
+                Err(CutShort(lost.cause()).into())
             }));
         }
         let frame = match this.inner.as_mut().project() {

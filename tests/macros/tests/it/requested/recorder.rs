@@ -29,7 +29,6 @@ pub mod __private {
     pub enum Outcome {
         Busy,
         Deadlock,
-        Replaced,
         Overloaded,
         Unavailable,
         Draining,
