@@ -7,7 +7,7 @@ use lock_core::AcquireError;
 /// |---|---|---|---|---|---|
 /// | [`Busy`](Self::Busy) | 423 | `lock-busy` | `Retry-After` | `false` | repeat it, even a `POST` |
 /// | [`Deadlock`](Self::Deadlock) | 409 | `lock-deadlock` | `Retry-After` | `false` | repeat it, even a `POST` |
-/// | [`Replaced`](Self::Replaced) | 409 | `lock-replaced` | | `false`, or `true` if the handler was cancelled | nothing: a newer request has taken its place |
+/// | [`Replaced`](Self::Replaced) | 409 | `lock-replaced` | | `false` | nothing: a newer request has taken its place |
 /// | [`Overloaded`](Self::Overloaded) | 503 | `lock-overloaded` | `Retry-After` | `false` | repeat it later |
 /// | [`OverLimit`](Self::OverLimit) | 429 | `lock-over-limit` | `Retry-After` | `false` | wait until its other requests are done |
 /// | [`Unavailable`](Self::Unavailable) | 503 | `lock-unavailable` | `Retry-After` | `false` | repeat it later |
@@ -25,8 +25,8 @@ use lock_core::AcquireError;
 /// `lock` (the lock's name, never its key), `kind`, `mode`, `permits` of a semaphore, `executed`, `retry_after_ms` beside a
 /// `Retry-After`, and `request_id` if the request had an `x-request-id`.
 ///
-/// `executed` describes the handler: `false` means that it was not even called, `true` that it was
-/// called and cancelled.
+/// `executed` describes the handler: `false` means that it was not even called. It is `true` where a newer
+/// request replaced one whose handler was called, and cancelled.
 ///
 /// A response of this kind has its `Outcome` among its extensions, for middleware that counts or
 /// rewrites such answers.

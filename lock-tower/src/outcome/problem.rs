@@ -15,6 +15,10 @@ use super::{
 };
 use crate::telemetry::milliseconds;
 
+/// A newer request has replaced this one while its handler ran.
+const CANCELLED: &str = "A newer request for this resource has taken the place of this one, which was stopped \
+                         while it was carried out. Some of it may have been done; do not repeat it.";
+
 /// The text for a client whose request's own time is over, however few others wait.
 const TOO_LATE: &str = "The time that this request has is over, or leaves none to carry it out. Nothing was \
                         done; you can repeat this request with more time.";
@@ -39,6 +43,7 @@ pub(super) fn detail(rejection: &Rejection) -> String {
     let ours = match () {
         () if rejection.is_after_work => AFTER_WORK,
         () if rejection.is_late => TOO_LATE,
+        () if rejection.is_cancelled => CANCELLED,
         () => row.detail,
     };
     let detail = custom.and_then(|custom| custom.detail.as_deref()).unwrap_or(ours);

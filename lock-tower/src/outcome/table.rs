@@ -61,8 +61,8 @@ pub(super) fn row(outcome: Outcome) -> Row {
         },
         Outcome::Replaced => Row {
             title: "Replaced by a newer request",
-            detail: "A newer request for this resource has taken the place of this one. Do not repeat \
-                         it.",
+            detail: "A newer request for this resource has taken the place of this one. Nothing was \
+                         done; do not repeat it.",
             ..REFUSED
         },
         Outcome::Overloaded => Row {

@@ -21,7 +21,7 @@ use futures_util::{StreamExt, stream};
 use lock_tests::{Cli, LIMIT, RedisServer, bounded, http, http::Reply};
 use lock_tower::{
     LockClient, Outcome, PrincipalLimit, RequestDeadline, RequestLockLayer, Scope,
-    key::KeyRejection,
+    key::KeyRejection, settings::OnBusy,
 };
 use tokio::time::Instant;
 
@@ -77,6 +77,13 @@ impl Scene {
                 let guard = other.write("order:7").acquire().await.unwrap();
                 let lock = scene.lock.wait(LIMIT).refuse_deadlock(true);
                 Self { lock, waits_for_outer: Some(other), held: vec![Box::new(guard)], ..scene }
+            }
+            "Replaced" => {
+                let other = LockClient::connect(&scene.redis.url()).await.unwrap();
+                let guard = other.write("order:7").acquire().await.unwrap();
+                let lock = scene.lock.on_busy(OnBusy::Replace).replace_by("id").wait(LIMIT);
+                let newer = tokio::spawn(replaces_the_waiter(other));
+                Self { lock, held: vec![Box::new(guard), Box::new(newer)], ..scene }
             }
             "Overloaded" => {
                 let guard = scene.locks.write("order:7").acquire().await.unwrap();
@@ -166,6 +173,14 @@ impl Scene {
         let reply = bounded(LIMIT, http::send_body(request)).await.unwrap();
         (reply, calls.load(Ordering::SeqCst))
     }
+}
+
+/// Comes once a request waits to replace the holder, and replaces that request.
+async fn replaces_the_waiter(newer: LockClient) {
+    while newer.inspect("lock-replace:order:7").await.unwrap().holders.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    drop(newer.write("order:7").replace_after(LIMIT).wait(LIMIT).acquire().await);
 }
 
 /// Lets the request on once `other` waits for its outer lock.

@@ -49,6 +49,7 @@ fn outcome(name: &str) -> Outcome {
     let all = [
         Outcome::Busy,
         Outcome::Deadlock,
+        Outcome::Replaced,
         Outcome::Overloaded,
         Outcome::OverLimit,
         Outcome::Unavailable,
