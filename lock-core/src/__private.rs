@@ -35,6 +35,13 @@ pub struct PolicyOptions {
 }
 
 impl PolicyOptions {
+    /// A policy has one setting for both modes. A reader replaces no holder, and can be replaced.
+    fn of_mode(&self, mode: Mode) -> AcquireOptions {
+        let mut options = self.options.clone();
+        options.replace = options.replace.filter(|_| mode == Mode::Write);
+        options
+    }
+
     fn lock(
         &self,
         client: &LockClient,
@@ -76,10 +83,7 @@ pub fn acquire<K: IntoLockKey + Ord>(
         }
     };
     let wait = options.wait.unwrap_or(client.inner().settings.wait);
-    let mut options = options.options.clone();
-    // A policy has one setting for both modes, and a reader waits.
-    options.replace_after = options.replace_after.filter(|_| mode == Mode::Write);
-    Acquire { target, scope, wait, options }
+    Acquire { target, scope, wait, options: options.of_mode(mode) }
 }
 
 /// Checks these options as every acquisition does, before it sends anything.
@@ -93,7 +97,7 @@ pub fn check(
     options: &PolicyOptions,
 ) -> Result<(), AcquireError> {
     let lock = options.lock(client, "checked", (kind, mode));
-    lock.request(options.options.clone(), None).map(drop)
+    lock.request(options.of_mode(mode), None).map(drop)
 }
 
 /// Leaves an acquisition out of the check of the lock order: for code that continues while the
@@ -106,6 +110,9 @@ pub fn out_of_order<T>(mut acquire: Acquire<T>) -> Acquire<T> {
 /// Shortens the wait to `limit` if it is longer.
 pub fn wait_at_most<T>(mut acquire: Acquire<T>, limit: Duration) -> Acquire<T> {
     acquire.wait = acquire.wait.min(limit);
+    if let Some(replace) = &mut acquire.options.replace {
+        replace.most = Some(limit);
+    }
     acquire
 }
 

@@ -1,6 +1,5 @@
 use std::{future::Future, pin::pin, time::Duration};
 
-use lock_key::MAX_DURATION;
 use lock_store::Kind;
 
 use super::{
@@ -185,10 +184,11 @@ impl<T: Lockable> Acquire<T> {
     }
 
     /// Lets the latest win: this acquisition requests the release of the holder, and takes the lock away
-    /// from one that has not released it after this time, from 0 to a year, on this process' clock. Of
-    /// the callers that wait, in any process, only the newest stays: the others are refused as
-    /// [`Replaced`](AcquireError::Replaced) at once. It waits for this time in addition to
-    /// [`wait`](Self::wait).
+    /// from one that has not released it after this time, at most a year, on this process' clock. The time
+    /// begins with the first request of this process to that holder, and not anew with each caller. Of the
+    /// callers that wait, in any process, only the newest stays, by the order at the store: the others are
+    /// refused as [`Replaced`](AcquireError::Replaced) at once. It waits for up to twice this time in
+    /// addition to [`wait`](Self::wait).
     ///
     /// Its holder can be replaced too: when a newer caller comes, the work that is
     /// [protected](crate::LockGuard::protect), or under [`run`](Self::run), is dropped at its next
@@ -197,10 +197,11 @@ impl<T: Lockable> Acquire<T> {
     /// holder that ignores the request finds its lock [lost](crate::LockGuard::lost), and its fencing
     /// token stale.
     ///
-    /// Holders that were acquired without this are replaced too, but their waiters are not. For writers of
-    /// one key of at most 499 bytes, on stores with requests to release: Redis, in memory and on
-    /// ZooKeeper. Each caller acquires a second lock first, `lock-replace:<key>`, so a free lock takes
-    /// two round trips. Default: a holder is waited for.
+    /// Holders that were acquired without this are replaced too, all readers at once, but waiters without
+    /// it stay. For writers of one key of at most 499 bytes, on stores with requests to release: Redis, in
+    /// memory and on ZooKeeper. Each caller acquires a second lock first, `lock-replace:<key>`, so a free
+    /// lock takes two round trips; a caller that waits looks at the holder four times a second. Default: a
+    /// holder is waited for.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -216,7 +217,7 @@ impl<T: Lockable> Acquire<T> {
     /// # Ok(()) }
     /// ```
     pub fn replace_after(mut self, after: Duration) -> Self {
-        self.options.replace_after = Some(after.min(MAX_DURATION));
+        self.options.set_replace_after(Some(after));
         self
     }
 

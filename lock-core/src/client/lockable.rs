@@ -99,7 +99,7 @@ impl SingleLock {
             );
             return Err(Unsupported::new(what).into());
         }
-        if options.replace_after.is_some() && (mode == Mode::Read || kind == Kind::Semaphore) {
+        if options.replace.is_some() && (mode == Mode::Read || kind == Kind::Semaphore) {
             let why = "a holder is replaced by a writer alone: drop replace_after for a reader and for \
                        a permit";
             return Err(InvalidOptions::new(why.to_owned()).into());
@@ -158,12 +158,10 @@ impl Lockable for SingleLock {
         scope: Option<Scope>,
         wait: Duration,
     ) -> impl Future<Output = Result<LockGuard, AcquireError>> + Send {
-        match options.replace_after {
+        match options.replace {
             None => Either::Left(self.enter(options, scope, wait)),
             // Rare, and allocated separately.
-            Some(after) => {
-                Either::Right(replace::acquire(self, options, scope, wait, after).boxed())
-            }
+            Some(how) => Either::Right(replace::acquire(self, options, scope, wait, how).boxed()),
         }
     }
 

@@ -63,7 +63,7 @@ impl MultiLock {
             let why = "a multi-lock without members locks nothing";
             return Err(InvalidOptions::new(why.to_owned()).into());
         }
-        if options.replace_after.is_some() {
+        if options.replace.is_some() {
             let why = "a holder is replaced under one key, and a multi-lock has several";
             return Err(InvalidOptions::new(why.to_owned()).into());
         }

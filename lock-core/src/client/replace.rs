@@ -12,43 +12,55 @@
 
 use std::{future::Future, time::Duration};
 
-use lock_store::{LockKey, OwnerId, StoreAdmin};
+use lock_key::{MAX_DURATION, MAX_KEY_BYTES};
+use lock_store::{
+    InvalidOptions, LockKey, OwnerId, StoreAdmin, StoreError, Unavailable, runtime::LeaseInstant,
+};
 use tokio::time::{Instant, sleep};
 
 use super::{LockClient, lockable::SingleLock, scope::Scope};
 use crate::{
     guard::LockGuard,
     hold::ClientInner,
-    types::{AcquireError, AcquireOptions},
+    types::{AcquireError, AcquireOptions, LostCause, ReleaseError, Replace},
 };
+
+/// How the key of a place begins.
+const PLACE: &str = "lock-replace:";
 
 /// A free lock is granted before this is over, without a look at its holder.
 const FIRST_LOOK: Duration = Duration::from_millis(2);
 /// The pause between two looks at the holder: another one may have come, that is not requested yet.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// Acquires a lock whose holder is replaced when it has not released it `after` this time. Waits for
-/// that time and for `wait` at most.
+/// Acquires a lock whose holder is replaced when it has not released it `after` this time. Waits at most
+/// for `wait`, and for as long as the holders of the place and of the key may take.
 pub(super) async fn acquire(
     lock: SingleLock,
     mut options: AcquireOptions,
     scope: Option<Scope>,
     wait: Duration,
-    after: Duration,
+    Replace { after, most }: Replace,
 ) -> Result<LockGuard, AcquireError> {
     // Every check comes before the place is acquired.
     let key = lock.clone().request(options.clone(), scope.as_ref())?.key;
     let client = lock.client.clone();
     if is_held(&client, scope.as_ref(), &key) {
-        options.replace_after = None;
+        options.replace = None;
         return lock.enter(options, scope, wait).await;
     }
-    let until = Instant::now() + wait + after;
+    let Ok(place_key) = LockKey::try_from(format!("{PLACE}{key}")) else {
+        let most = MAX_KEY_BYTES - PLACE.len();
+        let why = format!("a key whose holder is replaced has at most {most} bytes");
+        return Err(InvalidOptions::new(why).into());
+    };
+    let wait = wait.min(MAX_DURATION) + 2 * (after + LOOK_AGAIN);
+    let until = Instant::now() + most.map_or(wait, |most| most.min(wait));
     let left = || until.saturating_duration_since(Instant::now());
     let newest = client.inner().newest_callers.enter(&key);
     let replaced = || AcquireError::Replaced { key: key.clone() };
     let granted = async {
-        let place_key = LockKey::try_from(format!("lock-replace:{key}"))?;
+        let began = LeaseInstant::now();
         let holders = EarlierHolders::before_now(client.inner());
         let mut place = client.write(place_key.clone()).wait(left()).name("replace");
         (place.scope, place.options.in_order) = (None, false);
@@ -59,12 +71,19 @@ pub(super) async fn acquire(
         let guard = tokio::select! {
             biased;
             granted = granted => granted?,
-            () = is_replaced(&place) => return Err(replaced()),
+            requested = stopped(&place) => return Err(requested.unwrap_or_else(replaced)),
         };
-        // After a pause of this process a newer caller may have had the place, the lock and its turn
-        // already: the work of this one would come after it.
-        place.view().ensure_held().map_err(|_| replaced())?;
-        Ok(guard)
+        // A newer caller may have taken the place, and its turn may be over: this one's work would come
+        // after it, under a greater token. The clock shows that there was no time for that, or the
+        // store does.
+        if LeaseInstant::now().since(began) < after / 2 && place.is_held() {
+            return Ok(guard);
+        }
+        match place.release().await {
+            Ok(()) => Ok(guard),
+            Err(ReleaseError::Lost(_)) => Err(replaced()),
+            Err(ReleaseError::Unavailable(why)) => Err(why.into()),
+        }
     };
     tokio::select! {
         biased;
@@ -79,14 +98,18 @@ fn is_held(client: &LockClient, scope: Option<&Scope>, key: &LockKey) -> bool {
     scope.is_some_and(|scope| slot(scope).hold().is_some())
 }
 
-/// Resolves when the holder of a place has to give it up.
-async fn is_replaced(place: &LockGuard) {
+/// Resolves when the holder of a place has to give it up: for a newer caller, or with the error of a place
+/// that the store has lost, after which it is not known whether a newer caller came.
+async fn stopped(place: &LockGuard) -> Option<AcquireError> {
     // Nothing is sent for a lock that is free.
     sleep(FIRST_LOOK).await;
     let view = place.view();
     tokio::select! {
-        _ = place.lost() => {}
-        () = view.release_requested() => {}
+        lost = place.lost() => match lost.cause() {
+            LostCause::Taken => None,
+            cause => Some(Unavailable::unsent(format!("the place of the caller was lost: {cause}")).into()),
+        },
+        () = view.release_requested() => None,
     }
 }
 
@@ -118,8 +141,8 @@ impl<'a> EarlierHolders<'a> {
         }
     }
 
-    /// Requests each holder's release once, and takes the lock away from one that has not released it
-    /// `after` this time. Returns the error of a store that supports neither.
+    /// Requests each holder's release once in this process, and takes the lock away from one that has not
+    /// released it `after` this time. Returns the error of a store that supports neither.
     async fn replace(
         &self,
         admin: &dyn StoreAdmin,
@@ -127,35 +150,33 @@ impl<'a> EarlierHolders<'a> {
         after: Duration,
     ) -> AcquireError {
         sleep(FIRST_LOOK).await;
-        let mut requested: Option<(String, Instant)> = None;
+        let requested = &self.client.newest_callers;
         loop {
             // A store that does not answer is the acquisition's to report.
             let seen = admin.inspect_holders(key.clone()).await.ok().flatten();
             let holders = seen.map(|seen| seen.holders).unwrap_or_default();
             let holder = holders.into_iter().map(|holder| holder.owner).find(|it| self.is_of(it));
-            let waited = match (&requested, &holder) {
-                (Some((before, since)), Some(now)) if before == now => since.elapsed(),
-                _ => Duration::ZERO,
-            };
+            let since = holder.as_ref().and_then(|owner| requested.since(key, owner));
+            let waited = since.map(|since| since.elapsed());
             // Each is for this holder alone: the next one may be this very caller.
             let done = match &holder {
-                Some(_) if waited >= after => {
+                Some(_) if waited.is_some_and(|waited| waited >= after) => {
                     let forced = admin.force_release(key.clone(), holder.clone()).await;
                     // A holder of this process learns it by its renewal: the store's message may
                     // come before the client listens.
                     self.client.schedule.renew_all();
                     forced.map(drop)
                 }
-                Some(owner) if waited.is_zero() => {
-                    requested = Some((owner.clone(), Instant::now()));
-                    admin.request_release(key.clone(), holder.clone()).await.map(drop)
+                Some(owner) if waited.is_none() => {
+                    let done = admin.request_release(key.clone(), holder.clone()).await;
+                    done.map(|_| requested.record(key, owner))
                 }
                 _ => Ok(()),
             };
-            if let Err(lock_store::StoreError::Unsupported(what)) = done {
+            if let Err(StoreError::Unsupported(what)) = done {
                 return what.into();
             }
-            let left = after.saturating_sub(waited).max(FIRST_LOOK);
+            let left = after.saturating_sub(waited.unwrap_or_default()).max(FIRST_LOOK);
             sleep(LOOK_AGAIN.min(left)).await;
         }
     }

@@ -70,7 +70,7 @@ impl LockRequest {
         // passes on.
         let takes = Access::of(self.kind, self.mode) == Access::Write
             && self.max_local_handoffs() > 0
-            && self.options.replace_after.is_none();
+            && self.options.replace.is_none();
         takes.then_some(HandoffKey { kind: self.kind, length: self.hold_options.lease })
     }
 

@@ -196,7 +196,7 @@ impl Hold {
             scope: request.scope.as_ref().map(Arc::downgrade),
             state: Mutex::new(state),
             listeners: AtomicUsize::new(0),
-            is_replaceable: request.options.replace_after.is_some(),
+            is_replaceable: request.options.is_replaceable,
             changed: OnceLock::new(),
         }
     }

@@ -30,7 +30,7 @@ pub use observer::{
 };
 pub use options::AcquireOptions;
 pub(crate) use options::{
-    ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS, check_hold_options,
+    ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS, Replace, check_hold_options,
     check_lease,
 };
 pub use statistics::{ClientStatistics, HotKey, RoundTrips};

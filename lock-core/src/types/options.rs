@@ -116,6 +116,15 @@ pub(crate) struct HoldOptions {
     pub(crate) max_shared_readers: u32,
 }
 
+/// How an acquisition replaces the holder.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Replace {
+    /// How long the holder may take to release the lock.
+    pub(crate) after: Duration,
+    /// How long the acquisition may take in all, whatever that makes.
+    pub(crate) most: Option<Duration>,
+}
+
 /// The options of one acquisition.
 #[derive(Debug, Clone)]
 pub struct AcquireOptions {
@@ -137,8 +146,10 @@ pub struct AcquireOptions {
     pub fail_fast: bool,
     /// Whether a deadlock is refused; `None`: as the client does.
     pub refuse_deadlock: Option<bool>,
-    /// After which time the holder is replaced; `None`: it is not.
-    pub replace_after: Option<Duration>,
+    /// How the holder is replaced; `None`: it is not.
+    pub(crate) replace: Option<Replace>,
+    /// Whether it can be replaced itself.
+    pub(crate) is_replaceable: bool,
     pub(crate) name: Option<LockName>,
     /// Whether the name is that of a policy: of a layer, an attribute or a rule.
     pub(crate) by_policy: bool,
@@ -160,7 +171,8 @@ impl AcquireOptions {
             max_waiters: None,
             fail_fast: false,
             refuse_deadlock: None,
-            replace_after: None,
+            replace: None,
+            is_replaceable: false,
             name: None,
             by_policy: false,
             site,
@@ -174,6 +186,13 @@ impl AcquireOptions {
     #[must_use]
     pub fn of_policy(name: &LockName) -> Self {
         Self { name: Some(name.clone()), by_policy: true, ..Self::at(CallSite::named(name)) }
+    }
+
+    /// Lets the latest win: it replaces the holder after this time, and can be replaced itself.
+    pub fn set_replace_after(&mut self, after: Option<Duration>) {
+        let after = after.map(|after| after.min(MAX_DURATION));
+        self.replace = after.map(|after| Replace { after, most: None });
+        self.is_replaceable = after.is_some();
     }
 
     /// Sets the least time for which the lock stays held; zero is none.

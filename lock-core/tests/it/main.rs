@@ -21,6 +21,7 @@ mod own_store;
 mod park;
 mod red_lock;
 mod reentry;
+mod replace;
 mod reported;
 mod schedules;
 mod several_clients;

@@ -50,6 +50,12 @@ pub(super) fn replace(
     if rule.get("keys").is_some() {
         wrong(replaces, "a request is replaced under one key", "write `key`, and one template");
     }
+    let shared = effective.get("on_missing_key").filter(|read| read.table().is_some());
+    let by_principal = rule.text("replace_by").is_some_and(|text| text.value != "anyone");
+    if let Some(shared) = shared.filter(|_| by_principal) {
+        let what = "requests without a principal would replace those of the one with this key";
+        wrong(shared, what, "refuse or skip them, or write replace_by = \"anyone\"");
+    }
     match rule.text("replace_by") {
         // Its own error was reported.
         None if rule.written.contains(&"replace_by") => {}
@@ -61,7 +67,7 @@ pub(super) fn replace(
         ),
         Some(text) if keys.is_some_and(|keys| !keys.fits(&ReplaceBy::parse(&text.value))) => {
             diagnostics.push(
-                Diagnostic::new(text.span.clone(), "this is no placeholder of the key").help(
+                Diagnostic::new(text.span.clone(), "this is no placeholder of the key, or has a default").help(
                     "requests of two principals would replace each other: write it into the key, or \
                      replace_by = \"anyone\""
                         .to_owned(),

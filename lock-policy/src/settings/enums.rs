@@ -104,7 +104,10 @@ impl ReplaceBy {
         match self {
             Self::Anyone => true,
             Self::Principal(name) => {
-                template.placeholders().any(|placeholder| placeholder.name() == **name)
+                // With a default, requests without a principal would share one.
+                template.placeholders().any(|placeholder| {
+                    placeholder.name() == **name && placeholder.default.is_none()
+                })
             }
         }
     }

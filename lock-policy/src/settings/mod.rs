@@ -148,7 +148,7 @@ impl LockSettings {
         options.max_local_handoffs = self.max_local_handoffs;
         options.max_shared_readers = self.max_shared_readers;
         if self.on_busy == Some(OnBusy::Replace) {
-            options.replace_after = Some(self.replace_after.unwrap_or(REPLACE_AFTER));
+            options.set_replace_after(Some(self.replace_after.unwrap_or(REPLACE_AFTER)));
         }
         let wait = match self.on_busy {
             Some(OnBusy::Fail) => Some(Duration::ZERO),

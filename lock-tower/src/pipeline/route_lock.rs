@@ -6,7 +6,7 @@ use http::{HeaderName, request::Parts};
 use lock_core::{__private::check, LockClient};
 use lock_policy::{
     __private::RequestKeys, Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnBusy,
-    OnMissingKey, Outcome, RequestBody,
+    OnMissingKey, Outcome, ReplaceBy, RequestBody,
 };
 
 #[cfg(feature = "utoipa")]
@@ -134,9 +134,11 @@ impl RouteLock {
     fn replace_mistake(&self) -> Option<&'static str> {
         let settings = &self.policy.settings;
         let by = settings.replace_by.as_ref().filter(|_| settings.on_busy == Some(OnBusy::Replace));
-        by.filter(|by| !self.keys.fits(by)).map(|_| {
-            "`replace_by` is no placeholder of each key, so requests of two principals would replace \
-             each other: add it to the key template, or write `replace_by(\"anyone\")`"
+        let shared = matches!(self.on_missing_key, OnMissingKey::Constant(_));
+        let fits = |by: &ReplaceBy| *by == ReplaceBy::Anyone || (self.keys.fits(by) && !shared);
+        by.filter(|by| !fits(by)).map(|_| {
+            "`replace_by` is no placeholder of the key, or one with a default, or requests without it \
+             have a constant key: those of two principals would replace each other: add it to the key template, or write `replace_by(\"anyone\")`"
         })
     }
 

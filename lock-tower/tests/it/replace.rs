@@ -14,7 +14,7 @@ use axum::{
 };
 use futures_util::{FutureExt, StreamExt, stream};
 use lock_tower::{
-    LockClient, LockError, Locked, RequestLockLayer, distributed_lock,
+    LockClient, LockError, Locked, OnMissingKey, RequestLockLayer, distributed_lock,
     errors::LostCause,
     settings::{HoldUntil, OnBusy, OnLost},
 };
@@ -24,7 +24,7 @@ use tokio::{
 };
 use tower::ServiceExt;
 
-use crate::common::{Answer, NEVER, call, request};
+use crate::common::{Answer, NEVER, call, logs::Logs, request};
 
 /// A conversation in the test's hands.
 struct World {
@@ -142,6 +142,34 @@ async fn a_request_that_reads_waits() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_that_reads_is_replaced_by_one_that_writes() {
+    let locks = LockClient::in_memory();
+    let lock = RequestLockLayer::new(locks.clone(), "chat:{id}").unwrap();
+    let lock = lock.on_busy(OnBusy::Replace).replace_by("id").replace_after(NEVER);
+    let app: Router = Router::new()
+        .route("/{id}", get(async || std::future::pending::<()>().await).put(async || "written"))
+        .route_layer(lock);
+    let reads = tokio::spawn({
+        let app = app.clone();
+        async move { call(&app, "GET", "/7").await }
+    });
+    while locks.inspect("chat:7").await.unwrap().holders.is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(&*call(&app, "PUT", "/7").await.text, "written");
+    assert_eq!(reads.await.unwrap().assert_problem(409, "lock-replaced")["executed"], true);
+}
+
+#[test]
+fn a_layer_for_both_modes_is_no_mistake() {
+    let logs = Logs::collect();
+    let lock = RequestLockLayer::new(LockClient::in_memory(), "chat:{id:u64}").unwrap();
+    let lock = lock.on_busy(OnBusy::Replace).replace_by("id");
+    drop(Router::<()>::new().route("/{id}", get(async || "")).route_layer(lock));
+    assert!(!logs.text().contains("no request can acquire"), "{}", logs.text());
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_is_left_of_replaced_requests() {
     let mut world = world(|lock| lock);
     let mut all: Vec<_> = (0..50).map(|_| world.say("/ann/7")).collect();
@@ -172,6 +200,16 @@ async fn a_layer_has_to_say_which_requests_may_replace_another() {
     refused(by).await.assert_problem(500, "lock-misconfigured");
     assert_eq!(refused(|lock| lock.replace_by("anyone")).await.status, 200);
     assert_eq!(refused(|lock| lock.replace_by("id")).await.status, 200);
+    let constant = |lock: RequestLockLayer| {
+        let key = lock_tower::LockKey::try_from("chat:ann").unwrap();
+        lock.replace_by("id").on_missing_key(OnMissingKey::Constant(key))
+    };
+    refused(constant).await.assert_problem(500, "lock-misconfigured");
+    let with_default = "chat:{header.x-user|default=anon}:{id}";
+    let lock = RequestLockLayer::new(LockClient::in_memory(), with_default).unwrap();
+    let lock = lock.on_busy(OnBusy::Replace).replace_by("header.x-user");
+    let app: Router = Router::new().route("/{id}", post(async || ())).route_layer(lock);
+    call(&app, "POST", "/7").await.assert_problem(500, "lock-misconfigured");
     let keys = |_: &http::request::Parts| Ok(vec![lock_tower::LockKey::try_from("chat").unwrap()]);
     let lock = RequestLockLayer::with_keys(LockClient::in_memory(), keys);
     let lock = lock.on_busy(OnBusy::Replace).replace_by("claim.sub");

@@ -158,7 +158,7 @@ impl Lockable for RedLockTarget {
         if options.at_least.is_some() {
             return Err(Unsupported::new("`hold_at_least` of a RedLock").into());
         }
-        if options.replace_after.is_some() {
+        if options.replace.is_some() {
             return Err(Unsupported::new("replacing the holder of a RedLock").into());
         }
         let servers = self.servers;

@@ -22,7 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 async fn with_replica() -> (RedisServer, RedisServer) {
     let primary = RedisServer::builder().args(["--repl-diskless-sync-delay", "0"]).start().await;
     let port = primary.port().to_string();
-    let replica = RedisServer::builder().args(["--replicaof", "127.0.0.1", &port]).start().await;
+    let replica = RedisServer::builder()
+        .args(["--replicaof", "127.0.0.1", &port, "--repl-diskless-sync-delay", "0"])
+        .start()
+        .await;
     let cli = primary.cli().await;
     eventually("the replica is in step", LIMIT, async || {
         let info: String = cli.query(&["INFO", "replication"]).await;
