@@ -7,6 +7,7 @@ mod edges;
 mod ensure;
 mod followers;
 mod hand_over;
+mod latest_wins;
 mod leader;
 mod linger;
 #[cfg(debug_assertions)]
@@ -21,7 +22,6 @@ mod own_store;
 mod park;
 mod red_lock;
 mod reentry;
-mod replace;
 mod reported;
 mod schedules;
 mod several_clients;
