@@ -158,7 +158,7 @@ impl Lockable for SingleLock {
         scope: Option<Scope>,
         wait: Duration,
     ) -> impl Future<Output = Result<LockGuard, AcquireError>> + Send {
-        match options.replace {
+        match options.replace.as_deref().copied() {
             None => Either::Left(self.enter(options, scope, wait)),
             // Rare, and allocated separately.
             Some(how) => Either::Right(replace::acquire(self, options, scope, wait, how).boxed()),

@@ -147,7 +147,8 @@ pub struct AcquireOptions {
     /// Whether a deadlock is refused; `None`: as the client does.
     pub refuse_deadlock: Option<bool>,
     /// How the holder is replaced; `None`: it is not.
-    pub(crate) replace: Option<Replace>,
+    // Boxed: few acquisitions replace a holder, and each has room for this twice.
+    pub(crate) replace: Option<Box<Replace>>,
     /// Whether it can be replaced itself.
     pub(crate) is_replaceable: bool,
     pub(crate) name: Option<LockName>,
@@ -191,7 +192,7 @@ impl AcquireOptions {
     /// Lets the latest win: it replaces the holder after this time, and can be replaced itself.
     pub fn set_replace_after(&mut self, after: Option<Duration>) {
         let after = after.map(|after| after.min(MAX_DURATION));
-        self.replace = after.map(|after| Replace { after, most: None });
+        self.replace = after.map(|after| Box::new(Replace { after, most: None }));
         self.is_replaceable = after.is_some();
     }
 
