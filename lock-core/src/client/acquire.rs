@@ -200,7 +200,7 @@ impl<T: Lockable> Acquire<T> {
     /// Holders that were acquired without this are replaced too, all readers at once, but waiters without
     /// it stay. For writers of one key of at most 499 bytes, on stores with requests to release: Redis, in
     /// memory and on ZooKeeper. Each caller acquires a second lock first, `lock-replace:<key>`, so a free
-    /// lock takes two round trips; a caller that waits looks at the holder four times a second. Default: a
+    /// lock takes two round trips, or three if they take longer than 2 ms; a caller that waits looks at the holder four times a second. Default: a
     /// holder is waited for.
     ///
     /// ```

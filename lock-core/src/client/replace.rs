@@ -22,7 +22,7 @@ use super::{LockClient, lockable::SingleLock, scope::Scope};
 use crate::{
     guard::LockGuard,
     hold::ClientInner,
-    types::{AcquireError, AcquireOptions, LostCause, ReleaseError, Replace},
+    types::{AcquireError, AcquireOptions, LostCause, Replace},
 };
 
 /// How the key of a place begins.
@@ -74,16 +74,15 @@ pub(super) async fn acquire(
             requested = stopped(&place) => return Err(requested.unwrap_or_else(replaced)),
         };
         // A newer caller may have taken the place, and its turn may be over: this one's work would come
-        // after it, under a greater token. The clock shows that there was no time for that, or the
-        // store does.
-        if LeaseInstant::now().since(began) < after / 2 && place.is_held() {
+        // after it, under a greater token. The clock shows that there was no time for that, since each
+        // caller requests first, or the store does.
+        if LeaseInstant::now().since(began) < FIRST_LOOK && place.is_held() {
             return Ok(guard);
         }
-        match place.release().await {
-            Ok(()) => Ok(guard),
-            Err(ReleaseError::Lost(_)) => Err(replaced()),
-            Err(ReleaseError::Unavailable(why)) => Err(why.into()),
-        }
+        let own = place.hold().lease.owner.to_string();
+        let seen = client.inner().admin()?.inspect_holders(place_key).await?;
+        let has_it = seen.is_some_and(|seen| seen.holders.iter().any(|it| it.owner == own));
+        if has_it { Ok(guard) } else { Err(replaced()) }
     };
     tokio::select! {
         biased;
