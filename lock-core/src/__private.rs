@@ -107,6 +107,12 @@ pub fn out_of_order<T>(mut acquire: Acquire<T>) -> Acquire<T> {
     acquire
 }
 
+/// An acquisition that replaces no holder: a measurement must not cancel what it measures.
+pub fn without_replacing<T>(mut acquire: Acquire<T>) -> Acquire<T> {
+    acquire.options.replace = None;
+    acquire
+}
+
 /// Shortens the wait to `limit` if it is longer.
 pub fn wait_at_most<T>(mut acquire: Acquire<T>, limit: Duration) -> Acquire<T> {
     acquire.wait = acquire.wait.min(limit);

@@ -249,7 +249,7 @@ impl<'a> Leading<'a> {
         tokio::select! {
             biased;
             () = guard.release_requested() => None,
-            // `check` fails for a parked hold too: it is no longer this process that leads.
+            // `check` fails for a parked hold too: this process leads no longer.
             ended = run_while_held(|| guard.lost(), || guard.hold().check(), work) => ended.ok(),
         }
     }

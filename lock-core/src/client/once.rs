@@ -1,4 +1,4 @@
-//! Single flight: of all callers in all processes that want one result, one makes it.
+//! Single flight: one caller makes a result, and the other callers, in any process, wait for it.
 //!
 //! Within a process one caller at a time *leads*, and the others follow it, which costs the store
 //! nothing. The leader tries to write. If another process has the lock, it waits as a reader, since all

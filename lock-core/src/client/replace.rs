@@ -168,7 +168,7 @@ impl<'a> EarlierHolders<'a> {
                 }
                 Some(owner) if waited.is_none() => {
                     let done = admin.request_release(key.clone(), holder.clone()).await;
-                    done.map(|_| requested.record(key, owner))
+                    done.map(|_| requested.record(key, owner, after))
                 }
                 _ => Ok(()),
             };

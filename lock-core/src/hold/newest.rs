@@ -6,8 +6,8 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use lock_store::{LockKey, runtime::Mutex};
 use tokio::{sync::watch, time::Instant};
 
-/// For how long a request is remembered.
-const KEPT: Duration = Duration::from_secs(600);
+/// For how long a request is remembered after the time at which the lock is taken away.
+const KEPT: Duration = Duration::from_secs(60);
 
 /// The newest caller of each key, of this process.
 #[derive(Debug, Default)]
@@ -16,7 +16,14 @@ pub(crate) struct NewestCallers {
     waiting: Mutex<HashMap<LockKey, watch::Sender<u64>>>,
     /// The holder that was requested to release the key, and since when. Callers that come one after the
     /// other share it: otherwise the time of a holder that ignores them would begin anew with each.
-    requested: Mutex<HashMap<LockKey, (String, Instant)>>,
+    requested: Mutex<HashMap<LockKey, Requested>>,
+}
+
+#[derive(Debug)]
+struct Requested {
+    owner: String,
+    since: Instant,
+    kept_until: Instant,
 }
 
 /// A caller that was the newest of its key when it came.
@@ -41,14 +48,19 @@ impl NewestCallers {
     /// Since when this owner is requested to release the key.
     pub(crate) fn since(&self, key: &LockKey, owner: &str) -> Option<Instant> {
         let requested = self.requested.lock();
-        requested.get(key).filter(|(known, _)| known == owner).map(|(_, since)| *since)
+        requested.get(key).filter(|known| known.owner == owner).map(|known| known.since)
     }
 
-    /// Records that this owner is requested from now on.
-    pub(crate) fn record(&self, key: &LockKey, owner: &str) {
+    /// Records that this owner is requested from now on, and loses the key `after` this time.
+    pub(crate) fn record(&self, key: &LockKey, owner: &str, after: Duration) {
+        let since = Instant::now();
         let mut requested = self.requested.lock();
-        requested.retain(|_, (_, since)| since.elapsed() < KEPT);
-        requested.insert(key.clone(), (owner.to_owned(), Instant::now()));
+        // Only before it grows, so that each request pays for few of the others.
+        if requested.len() == requested.capacity() {
+            requested.retain(|_, known| known.kept_until > since);
+        }
+        let kept_until = since + after + KEPT;
+        requested.insert(key.clone(), Requested { owner: owner.to_owned(), since, kept_until });
     }
 }
 
@@ -100,14 +112,16 @@ mod tests {
     async fn a_holder_is_requested_since_the_first_request() {
         let callers = NewestCallers::default();
         let key = |text: &str| LockKey::try_from(text).expect("a key");
-        assert!(callers.since(&key("chat:1"), "a:1").is_none());
-        callers.record(&key("chat:1"), "a:1");
-        let first = callers.since(&key("chat:1"), "a:1").expect("it is requested");
-        assert!(callers.since(&key("chat:1"), "a:2").is_none());
-        tokio::time::advance(KEPT / 2).await;
-        assert_eq!(callers.since(&key("chat:1"), "a:1"), Some(first));
-        tokio::time::advance(KEPT).await;
-        callers.record(&key("chat:2"), "a:3");
-        assert!(callers.since(&key("chat:1"), "a:1").is_none(), "it is not kept for ever");
+        let (one, after) = (key("chat:1"), KEPT * 10);
+        assert!(callers.since(&one, "a:1").is_none());
+        callers.record(&one, "a:1", after);
+        let first = callers.since(&one, "a:1");
+        assert!(first.is_some() && callers.since(&one, "a:2").is_none());
+        for number in 0..10_000 {
+            tokio::time::advance(KEPT / 1_000).await;
+            callers.record(&key(&format!("other:{number}")), "a:3", Duration::ZERO);
+        }
+        assert_eq!(callers.since(&one, "a:1"), first, "it still has time");
+        assert!(callers.requested.lock().len() < 4_000, "the others are forgotten");
     }
 }

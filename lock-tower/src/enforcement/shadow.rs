@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use lock_core::{
-    __private::{OneOrMany, out_of_order},
+    __private::{OneOrMany, out_of_order, without_replacing},
     Acquire, AcquireError, MultiGuard,
 };
 use lock_policy::__private::{LockName, ShadowOutcome};
@@ -51,6 +51,7 @@ impl Shadow {
         acquire: Acquire<OneOrMany>,
         request: Option<LoggedRequest>,
     ) -> Self {
+        let acquire = without_replacing(acquire);
         let measurement = Measurement::Acquiring(Box::pin(async move {
             let mut finding = ShadowReport { policy, would: ShadowOutcome::NotMeasured };
             match acquire.clone().try_acquire().await {

@@ -82,11 +82,14 @@ impl RouteLock {
     ) -> Result<PendingLocks, Rejection> {
         let mode = self.mode.on(self.policy.kind, &parts.method);
         let keys = keys.or_else(|bad| self.without_key(bad));
-        if let Some(why) = self.replace_mistake() {
+        let enforce = self.policy.enforce();
+        // A lock that is not enforced rejects no request.
+        if !matches!(enforce, Enforce::Off | Enforce::Shadow)
+            && let Some(why) = self.replace_mistake()
+        {
             let rejection = Rejection::misconfigured(&context.caller, why);
             return Err(self.policy.reject(mode, rejection));
         }
-        let enforce = self.policy.enforce();
         let keys = missing_key::keys_of(&self.policy, mode, enforce, &context.caller, keys)?;
         let permits = self.permits.as_ref().and_then(|permits| permits.of(parts));
         Ok(PendingLocks {
@@ -137,8 +140,9 @@ impl RouteLock {
         let shared = matches!(self.on_missing_key, OnMissingKey::Constant(_));
         let fits = |by: &ReplaceBy| *by == ReplaceBy::Anyone || (self.keys.fits(by) && !shared);
         by.filter(|by| !fits(by)).map(|_| {
-            "`replace_by` is no placeholder of the key, or one with a default, or requests without it \
-             have a constant key: those of two principals would replace each other: add it to the key template, or write `replace_by(\"anyone\")`"
+            "requests of two principals would replace each other: `replace_by` has to be a placeholder of \
+             the key without a default, and requests without it must not share a constant key; or write \
+             `replace_by(\"anyone\")`"
         })
     }
 

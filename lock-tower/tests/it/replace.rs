@@ -14,7 +14,7 @@ use axum::{
 };
 use futures_util::{FutureExt, StreamExt, stream};
 use lock_tower::{
-    LockClient, LockError, Locked, OnMissingKey, RequestLockLayer, distributed_lock,
+    Enforce, LockClient, LockError, Locked, OnMissingKey, RequestLockLayer, distributed_lock,
     errors::LostCause,
     settings::{HoldUntil, OnBusy, OnLost},
 };
@@ -158,6 +158,27 @@ async fn a_request_that_reads_is_replaced_by_one_that_writes() {
     }
     assert_eq!(&*call(&app, "PUT", "/7").await.text, "written");
     assert_eq!(reads.await.unwrap().assert_problem(409, "lock-replaced")["executed"], true);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_is_not_enforced_cancels_and_rejects_nothing() {
+    let mut world = world(|lock| lock);
+    let first = world.say("/ann/7");
+    world.began.recv().await.unwrap();
+    for (enforce, by) in
+        [(Enforce::Shadow, "user"), (Enforce::Shadow, "claim.sub"), (Enforce::Off, "claim.sub")]
+    {
+        let lock = RequestLockLayer::new(world.locks.clone(), "chat:{user}:{id}").unwrap();
+        let lock = lock.on_busy(OnBusy::Replace).replace_by(by).replace_after(Duration::ZERO);
+        let lock = lock.enforce(enforce);
+        let app: Router =
+            Router::new().route("/{user}/{id}", post(async || "beside")).route_layer(lock);
+        assert_eq!(&*call(&app, "POST", "/ann/7").await.text, "beside");
+        tokio::time::sleep(Duration::from_secs(30)).await;
+    }
+    assert!(!first.is_finished());
+    world.goes_on.add_permits(1);
+    assert_eq!(&*first.await.unwrap().text, "answered");
 }
 
 #[test]

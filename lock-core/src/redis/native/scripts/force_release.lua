@@ -13,7 +13,7 @@
 --
 -- Returns {FREED, nonce, new token ('' for a semaphore)}
 --         {GONE, nonce, new token ('' for a semaphore)} it had no holder
---         {GONE, nonce, ''} the owner is no holder, and nothing is deleted
+--         {GONE, nonce, ''} the owner does not hold it, and nothing is deleted
 --         {WRONG_KIND, nonce} {INVALID, nonce} and nothing is deleted
 local nonce, floor = ARGV[1], parse_int(ARGV[2], 0, MOST_TOKEN)
 if not floor then return {'INVALID', nonce} end

@@ -11,7 +11,7 @@ pub(crate) const SHOWN: Shown = &[
     ("('' for a semaphore)}", a_semaphore_gets_all_permits_back_without_a_token),
     ("{GONE, nonce, new token ('' for a semaphore)} it had no holder", a_lock_without_a_holder),
     (
-        "{GONE, nonce, ''} the owner is no holder, and nothing is deleted",
+        "{GONE, nonce, ''} the owner does not hold it, and nothing is deleted",
         only_the_expected_holder_loses_it,
     ),
     ("{WRONG_KIND, nonce}", what_is_no_lock_stays),

@@ -1,7 +1,7 @@
 -- lib/short_line: the line of a lock while it is in the lock's value: `s.places`, {place, epoch ms until which
 -- it lives} in order of arrival. So a contended turn is one value that is read and written. A line longer than
--- MOST_IN_VALUE is in two sorted sets, and so is the line of a lock that is no such text (several readers,
--- another library's holder, a pause): see lib/line.
+-- MOST_IN_VALUE is in two sorted sets, and so is the line of a lock without such a value (several
+-- readers, another library's holder, a pause): see lib/line.
 
 local function read_short_line(s, text)
   s.places = {}

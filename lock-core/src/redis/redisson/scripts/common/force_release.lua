@@ -21,7 +21,7 @@
 --
 -- Returns {FREED, nonce, new token ('' for a semaphore)}
 --         {GONE, nonce, new token ('' for a semaphore)} the lock was free
---         {GONE, nonce, ''} the owner is no holder, and nothing is deleted
+--         {GONE, nonce, ''} the owner does not hold it, and nothing is deleted
 --         {WRONG_KIND, nonce} {INVALID, nonce} and nothing is deleted
 local lock, line, queue, deadlines, alive, token, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local lock_channel, rw_channel, turn, semaphore_channel, counter = KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
