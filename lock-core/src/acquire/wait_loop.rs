@@ -23,6 +23,10 @@ use crate::{
 
 /// How much longer than its wait an acquisition waits for the answer to its last try.
 const LAST_ANSWER: Duration = Duration::from_millis(50);
+/// How long before the end of its wait a caller looks once more. The process that a release has reserved the
+/// lock for may have died, and no message says so: the lock is free, and must not be refused. Long enough
+/// that this look is answered, and a release after it still wakes the caller in time.
+const LAST_LOOK: Duration = Duration::from_millis(100);
 /// For how long after its release a lock is left to clients of another library that wait for it: a process
 /// that is notified needs some milliseconds.
 const LEFT_TO_OTHERS: Duration = Duration::from_millis(5);
@@ -238,7 +242,10 @@ async fn contend(
         limit = Some(deadline + LAST_ANSWER);
         // The store counts in milliseconds: at the very end of the holder's lease the attempt would be
         // refused once more.
-        let due = Instant::now() + look_again + Duration::from_millis(1);
+        let now = Instant::now();
+        let due = now + look_again + Duration::from_millis(1);
+        let last_look = deadline.checked_sub(LAST_LOOK).filter(|at| now < *at);
+        let due = last_look.map_or(due, |at| due.min(at));
         let mut woken = pin!(listeners.wait(at, &attempt.leases[at], sent, due, deadline));
         if long_wait.is_none() {
             let long = operate::begins_at(&wait_deadline);

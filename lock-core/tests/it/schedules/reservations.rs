@@ -59,6 +59,22 @@ async fn an_absent_waiter_is_skipped_when_its_reservation_ends() {
     guard.release().await.unwrap();
 }
 
+/// The waiter behind it is not told that the reservation ended, and would look at the lock after a second only.
+#[tokio::test(start_paused = true)]
+async fn a_lock_left_free_by_an_absent_waiter_is_not_refused_to_the_next() {
+    let world = TwoClients::new(NEVER);
+    let held = world.there.write("k").acquire().await.unwrap();
+    let absent = waits(&world.here);
+    sleep(ms(200)).await;
+    let next = world.another().write("k").wait(ms(1000)).acquire();
+    let next = tokio::spawn(next);
+    sleep(ms(200)).await;
+    world.begin();
+    held.release().await.unwrap();
+    next.await.unwrap().expect("it is free for most of this wait").release().await.unwrap();
+    absent.abort();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_dropped_waiter_passes_its_reservation_on() {
     let mut polls = 0;
