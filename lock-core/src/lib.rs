@@ -9,11 +9,7 @@
 //! the last writes. Redis loses its data, or its clock is set forward. Holders are notified
 //! ([`LockGuard::lost`]), and a resource that checks the [`FencingToken`] refuses the late writes.
 
-#[cfg(all(not(unix), any(feature = "redis", feature = "zookeeper")))]
-compile_error!(
-    "the features `redis` and `zookeeper` need a Unix system such as Linux or macOS; on Windows locks \
-     are in memory only: set `default-features = false`"
-);
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod acquire;
 mod client;

@@ -54,6 +54,8 @@
 //! lock, it answers with [`StoreError::Unsupported`] before it changes anything. The caller of the
 //! client gets it as `AcquireError::Unsupported` and its like.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod command;
 #[cfg(feature = "connect")]
 #[doc(hidden)]

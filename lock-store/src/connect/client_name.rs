@@ -17,8 +17,7 @@ fn program() -> String {
 
 /// Process numbers alone repeat from host to host, and in containers they are all 1.
 fn process() -> String {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    format!("{host}:{}", std::process::id())
+    format!("{}:{}", gethostname::gethostname().to_string_lossy(), std::process::id())
 }
 
 /// Redis allows no spaces in a connection's name, and quotes would have to be escaped.

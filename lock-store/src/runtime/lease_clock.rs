@@ -1,10 +1,12 @@
 //! The one clock that leases are measured with: it never goes back, and it counts the time that the
 //! machine was suspended.
 //!
-//! Tokio's clock supplies the time, so a paused clock in a test pauses leases too. It is
+//! Tokio's clock supplies the time, so a paused clock in a test pauses leases too. On Linux it is
 //! `CLOCK_MONOTONIC`, which stops while a laptop sleeps or a virtual machine is frozen. The time by
 //! which `CLOCK_BOOTTIME` is ahead of it is added: otherwise a woken holder would rely on a lease
-//! that Redis granted to another client hours ago.
+//! that Redis granted to another client hours ago. On Apple's systems it is `CLOCK_UPTIME_RAW`, and
+//! `CLOCK_MONOTONIC` is the one that counts sleep. On Windows the performance counter counts it. On
+//! other systems suspension is not counted.
 
 use std::{num::NonZeroU64, sync::LazyLock, time::Duration};
 
@@ -121,7 +123,7 @@ fn suspended_for(gain: u64) -> u64 {
 }
 
 /// How long the machine has been suspended since the first reading, in nanoseconds.
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
 #[inline]
 fn suspended() -> u64 {
     use rustix::time::{ClockId, clock_gettime};
@@ -131,18 +133,26 @@ fn suspended() -> u64 {
         let whole = u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
         whole.saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
     }
-    // Boottime first: being descheduled between the two readings can then only hide a moment of
-    // suspension, never invent one.
+    // The clock that counts suspension first: being descheduled between the two readings can then only
+    // hide a moment of suspension, never invent one.
+    #[cfg(target_os = "linux")]
     fn gained() -> u64 {
         let boottime = read(ClockId::Boottime);
         boottime.saturating_sub(read(ClockId::Monotonic))
+    }
+    #[cfg(target_vendor = "apple")]
+    fn gained() -> u64 {
+        static FIRST: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
+        let first = *FIRST;
+        let monotonic = read(ClockId::Monotonic);
+        monotonic.saturating_sub(nanos(first.elapsed()))
     }
     static AT_START: LazyLock<u64> = LazyLock::new(|| gained().max(gained()).max(gained()));
     let start = *AT_START;
     suspended_for(gained().saturating_sub(start))
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 #[inline]
 fn suspended() -> u64 {
     suspended_for(0)

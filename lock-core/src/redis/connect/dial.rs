@@ -6,7 +6,7 @@ use futures_util::future::{FutureExt, select_ok};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpStream, UnixStream},
+    net::TcpStream,
 };
 
 use super::{endpoint::Endpoint, tls::Connector};
@@ -34,10 +34,17 @@ pub(crate) async fn dial(
     reached: impl FnOnce(),
 ) -> Result<Box<dyn Stream>, DialError> {
     let (host, port) = match endpoint {
+        #[cfg(unix)]
         Endpoint::Unix(path) => {
-            let stream = UnixStream::connect(path).await.map_err(DialError::Refused)?;
+            let stream = tokio::net::UnixStream::connect(path).await;
+            let stream = stream.map_err(DialError::Refused)?;
             reached();
             return Ok(Box::new(stream));
+        }
+        #[cfg(not(unix))]
+        Endpoint::Unix(_) => {
+            let why = "Unix sockets are not available on this system: connect by host and port";
+            return Err(DialError::Refused(io::Error::new(io::ErrorKind::Unsupported, why)));
         }
         Endpoint::Tcp(host, port) => (host.as_str(), *port),
     };
