@@ -69,6 +69,7 @@
 //!
 //! # Fields
 #![cfg_attr(feature = "file", doc = include_str!("fields.md"))]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "file")]
 mod diagnostics;

@@ -86,6 +86,7 @@
 //!
 //! [sqlx]: https://docs.rs/sqlx
 #![cfg_attr(feature = "postgres", doc = include_str!("transaction_lock.md"))]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod claimed_row;
 mod database;

@@ -107,6 +107,8 @@
 //!
 //! Without `axum`, the layers work for any Tower service over [`http`] requests.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod attribute;
 /// The examples of the attribute, which need this crate.
 #[cfg(all(doctest, feature = "axum", feature = "macros"))]

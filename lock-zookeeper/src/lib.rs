@@ -3,6 +3,8 @@
 //! Users choose this store by a URL: `LockClient::connect("zookeeper://..")` of `lock-core` or
 //! `lock-tower`, with their feature `zookeeper`. The public items are for `lock-core` alone.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 // Names and types of znodes are in `names`, the rules in `line`. How a lock is taken, step by
 // step, is in Curator's recipes: <https://curator.apache.org/docs/recipes-shared-reentrant-lock>.
 
