@@ -92,7 +92,7 @@ impl Parse for Args {
                 "name" => set(input, &option, &mut name)?,
                 "client" => set(input, &option, &mut client)?,
                 "crate" => set(input, &option, &mut krate)?,
-                name => match statuses::OPTIONS.iter().position(|(known, _)| *known == name) {
+                name => match statuses::OPTIONS.iter().position(|(known, ..)| *known == name) {
                     Some(nth) => set(input, &option, &mut statuses[nth])?,
                     None => return Err(unknown(&option)),
                 },
@@ -168,5 +168,5 @@ fn legal() -> String {
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    OPTIONS.into_iter().map(|(name, _)| name).chain(statuses::OPTIONS.map(|(name, _)| name))
+    OPTIONS.into_iter().map(|(name, _)| name).chain(statuses::OPTIONS.map(|(name, ..)| name))
 }

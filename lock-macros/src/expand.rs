@@ -21,7 +21,8 @@ pub(crate) fn expand(locked: LockedFn) -> TokenStream {
         Client::Layer => handler(&mut item.sig, ClientSource::Layer, &body, &names),
         Client::State => handler(&mut item.sig, ClientSource::State, &body, &names),
         Client::Given(client) => {
-            let skip = locked.skips_if_busy.map(|_| skip_if_busy(&item.sig.output, &names));
+            let skips = locked.lock.skips_if_busy;
+            let skip = skips.then(|| skip_if_busy(&item.sig.output, &names));
             function_call(&item.sig.output, &client, skip, &body, &names)
         }
     };

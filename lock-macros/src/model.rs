@@ -19,8 +19,6 @@ use crate::suggest::did_you_mean;
 pub(crate) struct LockedFn {
     pub(crate) item: FnItem,
     pub(crate) client: Client,
-    /// The place of `on_busy = "skip"`.
-    pub(crate) skips_if_busy: Option<Span>,
     /// For a handler only.
     pub(crate) statuses: Vec<OutcomeStatus>,
     pub(crate) lock: LockOptions,
@@ -53,6 +51,7 @@ pub(crate) struct LockOptions {
     pub(crate) hold_at_least: Option<OptionDuration>,
     /// After which time a call replaces another one, if it does.
     pub(crate) replace_after: Option<OptionDuration>,
+    pub(crate) skips_if_busy: bool,
     pub(crate) renew: Option<bool>,
     pub(crate) name: Option<LitStr>,
 }
@@ -83,7 +82,6 @@ impl LockedFn {
             replace_after(replaces, args.replace_by, duration(args.replace_after)?, &keys)?;
         Ok(Self {
             item,
-            skips_if_busy: on_busy_is("skip"),
             statuses: statuses(args.statuses)?,
             client: args.client.map_or(Client::Layer, client),
             lock: LockOptions {
@@ -97,6 +95,7 @@ impl LockedFn {
                 max_hold: duration(args.max_hold)?,
                 hold_at_least: duration(args.hold_at_least)?,
                 replace_after,
+                skips_if_busy: on_busy_is("skip").is_some(),
                 renew: args.renew.map(|renew| renew.value),
                 name: args.name,
             },

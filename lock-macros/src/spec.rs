@@ -39,6 +39,7 @@ pub(crate) fn spec(
     let [wait, lease, max_hold, hold_at_least, replace_after] =
         [lock.wait, lock.lease, lock.max_hold, lock.hold_at_least, lock.replace_after]
             .map(optional_duration);
+    let skips_if_busy = lock.skips_if_busy;
     let renew = optional(lock.renew.map(ToTokens::into_token_stream));
     let [permits, weight] =
         [lock.permits, lock.weight].map(|number| optional(number.map(ToTokens::into_token_stream)));
@@ -59,6 +60,7 @@ pub(crate) fn spec(
                 max_hold: #max_hold,
                 hold_at_least: #hold_at_least,
                 replace_after: #replace_after,
+                skips_if_busy: #skips_if_busy,
                 renew: #renew,
                 permits: #permits,
                 weight: #weight,

@@ -41,6 +41,8 @@ pub struct Spec {
     pub hold_at_least: Option<Duration>,
     /// `None`: the call that runs is not replaced.
     pub replace_after: Option<Duration>,
+    /// Whether a call does not run while the lock is busy.
+    pub skips_if_busy: bool,
     /// `None`: renewed.
     pub renew: Option<bool>,
     /// How many permits a semaphore has. `None`: it is another kind of lock.
@@ -89,7 +91,10 @@ impl Spec {
             lease: self.lease,
             max_hold: self.max_hold,
             hold_at_least: self.hold_at_least,
-            on_busy: self.replace_after.map(|_| OnBusy::Replace),
+            on_busy: match self.replace_after {
+                _ if self.skips_if_busy => Some(OnBusy::Skip),
+                replace_after => replace_after.map(|_| OnBusy::Replace),
+            },
             replace_after: self.replace_after,
             // Which calls may was checked when the attribute was compiled.
             replace_by: self.replace_after.map(|_| ReplaceBy::Anyone),

@@ -73,6 +73,7 @@ async fn without_an_option_the_client_decides() {
         max_hold: None,
         hold_at_least: None,
         replace_after: None,
+        skips_if_busy: false,
         renew: None,
         permits: None,
         weight: None,
@@ -111,6 +112,7 @@ async fn every_option_arrives() {
         max_hold: Some(Duration::from_secs(120)),
         hold_at_least: Some(Duration::from_secs(3)),
         replace_after: None,
+        skips_if_busy: false,
         renew: Some(false),
         permits: None,
         weight: None,
@@ -199,6 +201,25 @@ async fn statuses_arrive_and_fail_is_no_wait() {
         (Outcome::Lost, 599),
     ];
     assert_eq!(client.only().spec.statuses, expected);
+}
+
+#[distributed_lock(
+    key = "order",
+    on_busy = "skip",
+    skipped_status = 200,
+    crate = crate::requested::recorder
+)]
+async fn skipping(Path(id): Path<u64>) -> u64 {
+    id
+}
+
+#[tokio::test]
+async fn a_handler_may_be_skipped() {
+    let client = LockClient::default();
+    skipping((LayerHandle(client.clone()), Path(7))).await;
+    let spec = client.only().spec;
+    assert_eq!((spec.skips_if_busy, spec.wait), (true, None));
+    assert_eq!(spec.statuses, [(Outcome::Skipped, 200)]);
 }
 
 #[distributed_lock(key = "order", on_busy = "wait", wait = "2s", crate = crate::requested::recorder)]

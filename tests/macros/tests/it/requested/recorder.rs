@@ -28,6 +28,7 @@ pub mod __private {
     #[derive(Debug, Clone, Copy, PartialEq)]
     pub enum Outcome {
         Busy,
+        Skipped,
         Deadlock,
         Overloaded,
         Unavailable,
@@ -45,6 +46,7 @@ pub mod __private {
         pub max_hold: Option<Duration>,
         pub hold_at_least: Option<Duration>,
         pub replace_after: Option<Duration>,
+        pub skips_if_busy: bool,
         pub renew: Option<bool>,
         pub permits: Option<u32>,
         pub weight: Option<u32>,
