@@ -12,6 +12,7 @@ use crate::item::FnItem;
 use crate::key::Key;
 use crate::kind::Kind;
 use crate::permits::permits;
+use crate::principal_limit::{PrincipalLimit, principal_limit};
 use crate::statuses::{OutcomeStatus, statuses};
 use crate::suggest::did_you_mean;
 
@@ -52,6 +53,8 @@ pub(crate) struct LockOptions {
     /// After which time a call replaces another one, if it does.
     pub(crate) replace_after: Option<OptionDuration>,
     pub(crate) skips_if_busy: bool,
+    /// For a handler only.
+    pub(crate) limit: Option<PrincipalLimit>,
     pub(crate) renew: Option<bool>,
     pub(crate) name: Option<LitStr>,
 }
@@ -80,10 +83,13 @@ impl LockedFn {
         let replaces = on_busy_is("replace");
         let replace_after =
             replace_after(replaces, args.replace_by, duration(args.replace_after)?, &keys)?;
+        let client = args.client.map_or(Client::Layer, client);
+        let (most, principal) = (args.limit_principals, args.principal);
+        let limit = principal_limit(most, principal, keys.len(), &client, &bindings)?;
         Ok(Self {
             item,
             statuses: statuses(args.statuses)?,
-            client: args.client.map_or(Client::Layer, client),
+            client,
             lock: LockOptions {
                 keys,
                 kind,
@@ -96,6 +102,7 @@ impl LockedFn {
                 hold_at_least: duration(args.hold_at_least)?,
                 replace_after,
                 skips_if_busy: on_busy_is("skip").is_some(),
+                limit,
                 renew: args.renew.map(|renew| renew.value),
                 name: args.name,
             },

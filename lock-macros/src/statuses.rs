@@ -3,14 +3,14 @@
 use proc_macro2::Span;
 use syn::{Error, LitInt, Result};
 
-/// Every option, with the outcome whose status it sets, and its least value. A limit of principals is missing, because it is a
-/// layer's. This crate does not depend on that of the outcomes: `lock-tower` tests the pairs.
-pub(crate) const OPTIONS: [(&str, &str, u16); 8] = [
+/// Every option, with the outcome whose status it sets, and its least value. This crate does not depend on that of the outcomes: `lock-tower` tests the pairs.
+pub(crate) const OPTIONS: [(&str, &str, u16); 9] = [
     ("busy_status", "Busy", 400),
     ("skipped_status", "Skipped", 200),
     ("deadlock_status", "Deadlock", 400),
     ("replaced_status", "Replaced", 400),
     ("overloaded_status", "Overloaded", 400),
+    ("over_limit_status", "OverLimit", 400),
     ("unavailable_status", "Unavailable", 400),
     ("draining_status", "Draining", 400),
     ("lost_status", "Lost", 400),
