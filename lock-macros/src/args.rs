@@ -10,7 +10,7 @@ use crate::statuses;
 use crate::suggest::did_you_mean;
 
 /// Every option and its values, in the order in which messages and the documentation name them.
-const OPTIONS: [(&str, &str); 17] = [
+const OPTIONS: [(&str, &str); 19] = [
     ("key", r#"a string: `key = "order:{id}"`"#),
     ("keys", r#"a list of strings: `keys = ["account:{from}", "account:{to}"]`"#),
     ("mode", r#"`mode = "read"` or `mode = "write"`"#),
@@ -24,6 +24,8 @@ const OPTIONS: [(&str, &str); 17] = [
     ("on_busy", r#"`on_busy = "wait"`, `"fail"`, `"skip"` or `"replace"`"#),
     ("replace_by", r#"a placeholder of the key: `replace_by = "user"`, or `"anyone"`"#),
     ("replace_after", r#"a duration: `replace_after = "2s"`"#),
+    ("limit_principals", "a number: `limit_principals = 3`"),
+    ("principal", r#"a template over the arguments: `principal = "{user}"`"#),
     ("renew", "`renew = true` or `renew = false`"),
     ("name", r#"a string: `name = "order-write"`"#),
     ("client", "`client = state` or an expression: `client = self.locks`"),
@@ -44,6 +46,8 @@ pub(crate) struct Args {
     pub(crate) on_busy: Option<LitStr>,
     pub(crate) replace_by: Option<LitStr>,
     pub(crate) replace_after: Option<LitStr>,
+    pub(crate) limit_principals: Option<LitInt>,
+    pub(crate) principal: Option<LitStr>,
     pub(crate) statuses: statuses::Given,
     pub(crate) renew: Option<LitBool>,
     pub(crate) name: Option<LitStr>,
@@ -66,6 +70,8 @@ impl Parse for Args {
         let mut on_busy = None;
         let mut replace_by = None;
         let mut replace_after = None;
+        let mut limit_principals = None;
+        let mut principal = None;
         let mut statuses = statuses::Given::default();
         let mut renew = None;
         let mut name = None;
@@ -88,11 +94,13 @@ impl Parse for Args {
                 "on_busy" => set(input, &option, &mut on_busy)?,
                 "replace_by" => set(input, &option, &mut replace_by)?,
                 "replace_after" => set(input, &option, &mut replace_after)?,
+                "limit_principals" => set(input, &option, &mut limit_principals)?,
+                "principal" => set(input, &option, &mut principal)?,
                 "renew" => set(input, &option, &mut renew)?,
                 "name" => set(input, &option, &mut name)?,
                 "client" => set(input, &option, &mut client)?,
                 "crate" => set(input, &option, &mut krate)?,
-                name => match statuses::OPTIONS.iter().position(|(known, _)| *known == name) {
+                name => match statuses::OPTIONS.iter().position(|(known, ..)| *known == name) {
                     Some(nth) => set(input, &option, &mut statuses[nth])?,
                     None => return Err(unknown(&option)),
                 },
@@ -116,6 +124,8 @@ impl Parse for Args {
             on_busy,
             replace_by,
             replace_after,
+            limit_principals,
+            principal,
             statuses,
             renew,
             name,
@@ -168,5 +178,5 @@ fn legal() -> String {
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    OPTIONS.into_iter().map(|(name, _)| name).chain(statuses::OPTIONS.map(|(name, _)| name))
+    OPTIONS.into_iter().map(|(name, _)| name).chain(statuses::OPTIONS.map(|(name, ..)| name))
 }

@@ -9,19 +9,21 @@ use crate::body::pinned_body;
 use crate::client_source::ClientSource;
 use crate::model::{Client, LockedFn};
 use crate::names::Names;
-use crate::spec::spec;
+use crate::spec::{principal, spec};
 
 pub(crate) fn expand(locked: LockedFn) -> TokenStream {
     let names = Names::new(&locked.krate);
     let body = pinned_body(&locked.item, &names);
     let function = locked.item.sig.ident.clone();
     let setup = spec(&locked.lock, &locked.statuses, &function, &names);
+    let principal = principal(&locked.lock, &names);
     let mut item = locked.item;
     let call = match locked.client {
-        Client::Layer => handler(&mut item.sig, ClientSource::Layer, &body, &names),
-        Client::State => handler(&mut item.sig, ClientSource::State, &body, &names),
+        Client::Layer => handler(&mut item.sig, ClientSource::Layer, &principal, &body, &names),
+        Client::State => handler(&mut item.sig, ClientSource::State, &principal, &body, &names),
         Client::Given(client) => {
-            let skip = locked.skips_if_busy.map(|_| skip_if_busy(&item.sig.output, &names));
+            let skips = locked.lock.skips_if_busy;
+            let skip = skips.then(|| skip_if_busy(&item.sig.output, &names));
             function_call(&item.sig.output, &client, skip, &body, &names)
         }
     };
@@ -41,6 +43,7 @@ pub(crate) fn expand(locked: LockedFn) -> TokenStream {
 fn handler(
     sig: &mut Signature,
     source: ClientSource,
+    principal: &TokenStream,
     body: &TokenStream,
     names: &Names,
 ) -> TokenStream {
@@ -51,7 +54,7 @@ fn handler(
     let response = names.path("Response");
     sig.output = ReturnType::Type(parse_quote!(->), Box::new(parse_quote!(#response)));
     let [lock, keys] = ["__lock", "__keys"].map(|name| names.local(name));
-    quote_spanned! {output_span=> #run_handler(#handle, #lock, #keys, #body).await }
+    quote_spanned! {output_span=> #run_handler(#handle, #lock, #keys, #principal, #body).await }
 }
 
 /// Any other function returns the value of its body, or the lock's error in its own return type.

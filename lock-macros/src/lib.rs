@@ -23,6 +23,7 @@ mod literal_span;
 mod model;
 mod names;
 mod permits;
+mod principal_limit;
 mod spec;
 mod statuses;
 mod suggest;

@@ -12,6 +12,7 @@ use crate::item::FnItem;
 use crate::key::Key;
 use crate::kind::Kind;
 use crate::permits::permits;
+use crate::principal_limit::{PrincipalLimit, principal_limit};
 use crate::statuses::{OutcomeStatus, statuses};
 use crate::suggest::did_you_mean;
 
@@ -19,8 +20,6 @@ use crate::suggest::did_you_mean;
 pub(crate) struct LockedFn {
     pub(crate) item: FnItem,
     pub(crate) client: Client,
-    /// The place of `on_busy = "skip"`.
-    pub(crate) skips_if_busy: Option<Span>,
     /// For a handler only.
     pub(crate) statuses: Vec<OutcomeStatus>,
     pub(crate) lock: LockOptions,
@@ -53,6 +52,9 @@ pub(crate) struct LockOptions {
     pub(crate) hold_at_least: Option<OptionDuration>,
     /// After which time a call replaces another one, if it does.
     pub(crate) replace_after: Option<OptionDuration>,
+    pub(crate) skips_if_busy: bool,
+    /// For a handler only.
+    pub(crate) limit: Option<PrincipalLimit>,
     pub(crate) renew: Option<bool>,
     pub(crate) name: Option<LitStr>,
 }
@@ -81,11 +83,13 @@ impl LockedFn {
         let replaces = on_busy_is("replace");
         let replace_after =
             replace_after(replaces, args.replace_by, duration(args.replace_after)?, &keys)?;
+        let client = args.client.map_or(Client::Layer, client);
+        let (most, principal) = (args.limit_principals, args.principal);
+        let limit = principal_limit(most, principal, keys.len(), &client, &bindings)?;
         Ok(Self {
             item,
-            skips_if_busy: on_busy_is("skip"),
             statuses: statuses(args.statuses)?,
-            client: args.client.map_or(Client::Layer, client),
+            client,
             lock: LockOptions {
                 keys,
                 kind,
@@ -97,6 +101,8 @@ impl LockedFn {
                 max_hold: duration(args.max_hold)?,
                 hold_at_least: duration(args.hold_at_least)?,
                 replace_after,
+                skips_if_busy: on_busy_is("skip").is_some(),
+                limit,
                 renew: args.renew.map(|renew| renew.value),
                 name: args.name,
             },

@@ -39,6 +39,11 @@ pub(crate) fn spec(
     let [wait, lease, max_hold, hold_at_least, replace_after] =
         [lock.wait, lock.lease, lock.max_hold, lock.hold_at_least, lock.replace_after]
             .map(optional_duration);
+    let skips_if_busy = lock.skips_if_busy;
+    let limit_principals = optional(lock.limit.as_ref().map(|limit| {
+        let most = limit.most;
+        quote! { #most }
+    }));
     let renew = optional(lock.renew.map(ToTokens::into_token_stream));
     let [permits, weight] =
         [lock.permits, lock.weight].map(|number| optional(number.map(ToTokens::into_token_stream)));
@@ -59,6 +64,8 @@ pub(crate) fn spec(
                 max_hold: #max_hold,
                 hold_at_least: #hold_at_least,
                 replace_after: #replace_after,
+                skips_if_busy: #skips_if_busy,
+                limit_principals: #limit_principals,
                 renew: #renew,
                 permits: #permits,
                 weight: #weight,
@@ -68,6 +75,11 @@ pub(crate) fn spec(
         };
         let #local_keys = [#(#keys),*];
     }
+}
+
+/// An expression for the principal of a call, as of a key; `None` without a limit.
+pub(crate) fn principal(lock: &LockOptions, names: &Names) -> TokenStream {
+    optional(lock.limit.as_ref().map(|limit| key(&limit.principal, names)))
 }
 
 /// An expression for `Result<String, ValueError>` that borrows the arguments only while it runs.

@@ -3,16 +3,17 @@
 use proc_macro2::Span;
 use syn::{Error, LitInt, Result};
 
-/// Every option, with the outcome whose status it sets. A limit of principals is missing, because it is a
-/// layer's. This crate does not depend on that of the outcomes: `lock-tower` tests the pairs.
-pub(crate) const OPTIONS: [(&str, &str); 7] = [
-    ("busy_status", "Busy"),
-    ("deadlock_status", "Deadlock"),
-    ("replaced_status", "Replaced"),
-    ("overloaded_status", "Overloaded"),
-    ("unavailable_status", "Unavailable"),
-    ("draining_status", "Draining"),
-    ("lost_status", "Lost"),
+/// Every option, with the outcome whose status it sets, and its least value. This crate does not depend on that of the outcomes: `lock-tower` tests the pairs.
+pub(crate) const OPTIONS: [(&str, &str, u16); 9] = [
+    ("busy_status", "Busy", 400),
+    ("skipped_status", "Skipped", 200),
+    ("deadlock_status", "Deadlock", 400),
+    ("replaced_status", "Replaced", 400),
+    ("overloaded_status", "Overloaded", 400),
+    ("over_limit_status", "OverLimit", 400),
+    ("unavailable_status", "Unavailable", 400),
+    ("draining_status", "Draining", 400),
+    ("lost_status", "Lost", 400),
 ];
 
 /// The values of the options, in their order.
@@ -30,13 +31,13 @@ pub(crate) struct OutcomeStatus {
 /// Returns the statuses that are given.
 pub(crate) fn statuses(given: Given) -> Result<Vec<OutcomeStatus>> {
     let given = OPTIONS.into_iter().zip(given);
-    let given = given.filter_map(|((option, outcome), number)| Some((option, outcome, number?)));
-    let statuses = given.map(|(option, outcome, number)| match number.base10_parse() {
-        Ok(status @ 400..=599) => {
+    let given = given.filter_map(|(option, number)| Some((option, number?)));
+    let statuses = given.map(|((option, outcome, least), number)| match number.base10_parse() {
+        Ok(status) if (least..600).contains(&status) => {
             Ok(OutcomeStatus { option, outcome, status, span: number.span() })
         }
         _ => {
-            let text = format!("`{option}` is the status of a refusal, from 400 to 599");
+            let text = format!("`{option}` is the status of a refusal, from {least} to 599");
             Err(Error::new(number.span(), text))
         }
     });

@@ -15,7 +15,6 @@ impl LockedFn {
         self.max_hold_is_long_enough()?;
         self.name_is_a_name()?;
         self.only_writers_replace()?;
-        self.only_functions_skip()?;
         self.only_handlers_answer()?;
         self.hold_at_least_is_within_max_hold()?;
         match self.client {
@@ -87,18 +86,6 @@ impl LockedFn {
                 replaces.span,
                 "only a writer replaces another call: a reader and a permit leave room for others",
             )),
-        }
-    }
-
-    /// A handler that is skipped would have to answer something.
-    fn only_functions_skip(&self) -> Result<()> {
-        match (self.skips_if_busy, &self.client) {
-            (Some(span), Client::Layer | Client::State) => Err(Error::new(
-                span,
-                "a handler that does not run needs an answer: write `on_busy = \"fail\"`, and set the \
-                 answer's status by `busy_status`; only a function with `client = ...` can be skipped",
-            )),
-            _ => Ok(()),
         }
     }
 

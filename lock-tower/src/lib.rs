@@ -56,6 +56,7 @@
 //! |---|---|---|
 //! | another holder has the lock, and the wait is over | 423 `lock-busy` | `false` |
 //! | it would wait forever, and `refuse_deadlock` is set | 409 `lock-deadlock` | `false` |
+//! | another one does its work ([`OnBusy::Skip`](settings::OnBusy::Skip)) | 409 `lock-skipped` | `false` |
 //! | a newer request replaces it ([`OnBusy::Replace`](settings::OnBusy::Replace)) | 409 `lock-replaced` | `false`; `true` if its handler was cancelled |
 //! | too many requests wait for it, or its own time is over | 503 `lock-overloaded` | `false` |
 //! | the lock store does not answer | 503 `lock-unavailable` | `false` |

@@ -24,7 +24,6 @@ use tokio::{net::TcpListener, time::sleep};
     key = "nightly-report",
     name = "nightly-report",
     client = locks,
-    wait = "0s",
     on_busy = "skip",
     hold_at_least = "10s"
 )]

@@ -157,7 +157,8 @@ fn values(
     let fields = Table::Policy.fields().filter(|field| {
         // Of the statuses, those that differ from the table of outcomes.
         let is_set = rule.origins.contains_key(field.name);
-        !shown_above.contains(&field.name) && (is_set || field.value_type != ValueType::Status)
+        !shown_above.contains(&field.name)
+            && (is_set || !matches!(field.value_type, ValueType::Status(_)))
     });
     let mut rows: Vec<ExplainedValue> = fields
         .map(|field| match rule.origins.get(field.name) {
@@ -193,7 +194,13 @@ fn values(
             row.value = in_force.to_string();
             row.origin = format!("environment ({})", kill_switch::VARIABLE);
         }
-        if row.field == "wait" && rule.settings.on_busy == Some(OnBusy::Fail) {
+        let settings = &rule.settings;
+        let waits_for_none = match settings.on_busy {
+            Some(OnBusy::Fail) => true,
+            Some(OnBusy::Skip) => settings.wait.is_none(),
+            _ => false,
+        };
+        if row.field == "wait" && waits_for_none {
             row.value = "0s, by `on_busy`".to_owned();
         }
     }

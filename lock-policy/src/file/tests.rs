@@ -213,7 +213,7 @@ fn waiting(defaults: &str, rule: &str) -> (Option<Duration>, Option<OnBusy>, Opt
 /// In the file, and of a file over an attribute or an outer file.
 #[test]
 fn the_nearest_of_wait_and_on_busy_decides_both() {
-    let (fail, wait) = (Some(OnBusy::Fail), Some(OnBusy::Wait));
+    let (fail, wait, skip) = (Some(OnBusy::Fail), Some(OnBusy::Wait), Some(OnBusy::Skip));
     let seconds = |seconds| Some(Duration::from_secs(seconds));
     for (outer, inner, expected) in [
         ("", "on_busy = 'fail'", (None, fail, seconds(0))),
@@ -224,6 +224,11 @@ fn the_nearest_of_wait_and_on_busy_decides_both() {
         ("on_busy = 'fail'", "", (None, fail, seconds(0))),
         ("on_busy = 'fail'", "wait = '5s'", (seconds(5), None, seconds(5))),
         ("on_busy = 'fail'", "on_busy = 'wait'", (None, wait, None)),
+        ("", "on_busy = 'skip'", (None, skip, seconds(0))),
+        ("", "on_busy = 'skip'\nwait = '2s'", (seconds(2), skip, seconds(2))),
+        ("wait = '5s'", "on_busy = 'skip'", (None, skip, seconds(0))),
+        ("on_busy = 'skip'", "wait = '5s'", (seconds(5), skip, seconds(5))),
+        ("on_busy = 'skip'", "on_busy = 'wait'", (None, wait, None)),
     ] {
         assert_eq!(waiting(outer, inner), expected, "{outer} {inner}");
         let alone = |fields: &str| {

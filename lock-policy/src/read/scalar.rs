@@ -46,9 +46,9 @@ pub(crate) fn of_number(
     let value = match value_type {
         ValueType::Version => number.filter(|number| *number == 1).map(|_| Value::Version),
         ValueType::Count => number.and_then(|n| usize::try_from(n).ok()).map(Value::Count),
-        ValueType::Status => number
+        ValueType::Status(least) => number
             .and_then(|number| u16::try_from(number).ok())
-            .filter(|number| (400..600).contains(number))
+            .filter(|number| (least..600).contains(number))
             .and_then(|number| StatusCode::from_u16(number).ok())
             .map(Value::Status),
         _ => return None,
@@ -73,11 +73,6 @@ pub(crate) fn word(
     let same = words.iter().find(|word| word.eq_ignore_ascii_case(value)).copied();
     let help = match same.or_else(|| closest(value, words.iter().copied())) {
         Some(word) => format!("did you mean \"{word}\"?"),
-        None if name == "on_busy" && value == "skip" => {
-            "a skipped request needs an answer: write \"fail\", and set the answer's status by \
-             `busy_status`"
-                .to_owned()
-        }
         None => format!("it is {}", value_type.expected()),
     };
     Err(Diagnostic::new(text.span.clone(), what).help(help))

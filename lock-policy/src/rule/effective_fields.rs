@@ -39,8 +39,10 @@ impl<'f> EffectiveFields<'f> {
     /// Whether the rule itself decides otherwise how long requests wait: as `LockSettings::or`.
     fn contradicts(&self, name: &str, inherited: &Read) -> bool {
         match (name, self.rule.get("on_busy").and_then(Read::word)) {
-            ("on_busy", _) => self.rule.get("wait").is_some(),
-            ("wait", Some("fail")) => true,
+            ("on_busy", _) => {
+                self.rule.get("wait").is_some() && matches!(inherited.word(), Some("wait" | "fail"))
+            }
+            ("wait", Some("fail" | "skip")) => true,
             ("wait", Some("wait")) => inherited.duration() == Some(Duration::ZERO),
             _ => false,
         }
@@ -66,6 +68,7 @@ impl<'f> EffectiveFields<'f> {
             wait: self.duration("wait"),
             on_busy: self.word("on_busy").map(|word| match word {
                 "fail" => OnBusy::Fail,
+                "skip" => OnBusy::Skip,
                 "replace" => OnBusy::Replace,
                 _ => OnBusy::Wait,
             }),

@@ -178,10 +178,11 @@ pub(crate) const POLICY: &[Field] = &[
     ),
     inherited(
         "on_busy",
-        ValueType::Word(&["wait", "fail", "replace"]),
+        ValueType::Word(&["wait", "fail", "skip", "replace"]),
         "wait",
         "Whether a request waits while another one holds its lock, is refused at once, as with \
-         `wait = \"0s\"`, or replaces it: the other one is cancelled. Of this and `wait`, a rule that sets one inherits the other only if both can \
+         `wait = \"0s\"`, is skipped, because the work is already running (at once, unless the same table \
+         has a `wait`), or replaces it: the other one is cancelled. Of this and `wait`, a rule that sets one inherits the other only if both can \
          apply.",
     ),
     not_on_attributes(
@@ -432,7 +433,7 @@ macro_rules! outcomes {
             $name,
             &inherited(
                 concat!($name, "_status"),
-                ValueType::Status,
+                ValueType::Status(Outcome::$outcome.least_status()),
                 $status,
                 concat!("The status of the answer if ", $when, "."),
             ),
@@ -454,6 +455,7 @@ macro_rules! outcomes {
 
 outcomes! {
     (Busy "busy" "423" "another request holds the lock, and the wait is over")
+    (Skipped "skipped" "409" "another request holds the lock, and `on_busy` is \"skip\"")
     (Deadlock "deadlock" "409" "the request would wait forever, and `refuse_deadlock` is set")
     (Replaced "replaced" "409" "a newer request replaces this one, which waited or ran")
     (Overloaded "overloaded" "503" "too many requests wait")

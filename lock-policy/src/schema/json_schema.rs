@@ -106,7 +106,9 @@ fn value_type(value_type: ValueType) -> Value {
         }
         ValueType::Flag => json!({ "type": "boolean" }),
         ValueType::Count => json!({ "type": "integer", "minimum": 0 }),
-        ValueType::Status => json!({ "type": "integer", "minimum": 400, "maximum": 599 }),
+        ValueType::Status(least) => {
+            json!({ "type": "integer", "minimum": least, "maximum": 599 })
+        }
         ValueType::Enforce => {
             let pattern = format!("^(on|shadow|off|0*(100|[0-9]{{1,2}})%)$|{VARIABLE}");
             json!({ "type": "string", "pattern": pattern, "examples": ["shadow", "25%"] })

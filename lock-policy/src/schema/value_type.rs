@@ -17,8 +17,8 @@ pub(crate) enum ValueType {
     Duration(Duration),
     Flag,
     Count,
-    /// From 400 to 599.
-    Status,
+    /// From this least one to 599.
+    Status(u16),
     Enforce,
     Table(Table),
     /// `[[name]]`.
@@ -43,7 +43,7 @@ impl ValueType {
             Self::Duration(_) => "a duration, such as \"250ms\", \"2s\" or \"1m\"".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Count => "a whole number, such as 100".to_owned(),
-            Self::Status => "a status from 400 to 599".to_owned(),
+            Self::Status(least) => format!("a status from {least} to 599"),
             Self::Enforce => {
                 "\"on\", \"shadow\", \"off\" or a percentage, such as \"25%\"".to_owned()
             }

@@ -68,6 +68,10 @@ pub enum OnBusy {
     /// It is refused at once as `lock-busy`, as with a `wait` of zero. The status of its answer can be
     /// changed: `busy_status`.
     Fail,
+    /// It does not run, and is answered `lock-skipped`: the work that it would do is already running. It waits
+    /// only if a `wait` is set beside this. The status of its answer can be changed, even to that of a
+    /// success: `skipped_status`.
+    Skip,
     /// The latest wins: the running request is cancelled, and of those that wait only the newest stays.
     /// See [`Acquire::replace_after`](lock_core::Acquire::replace_after). It needs
     /// [`ReplaceBy`], and concerns requests that write: one that reads waits.

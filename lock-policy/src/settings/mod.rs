@@ -42,13 +42,16 @@ macro_rules! lock_settings {
                     answers.insert(outcome, answer.or(inherited));
                 }
                 let all = LockSettings { $($name: self.$name.or_else(|| base.$name.clone()),)* answers };
-                // Of `wait` and `on_busy` one that is set overrides the other's inherited value.
+                // Of `wait` and `on_busy` one that is set overrides the other's inherited value, unless both
+                // can apply.
                 LockSettings {
-                    on_busy: self.on_busy.or(base.on_busy.filter(|_| self.wait.is_none())),
+                    on_busy: self.on_busy.or(base.on_busy.filter(|on_busy| {
+                        self.wait.is_none() || !matches!(on_busy, OnBusy::Wait | OnBusy::Fail)
+                    })),
                     wait: self.wait.or(base.wait.filter(|wait| match self.on_busy {
                         None => true,
                         Some(OnBusy::Wait) => !wait.is_zero(),
-                        Some(OnBusy::Fail) => false,
+                        Some(OnBusy::Fail | OnBusy::Skip) => false,
                         Some(OnBusy::Replace) => true,
                     })),
                     ..all
@@ -129,10 +132,10 @@ impl AnswerOverride {
         }
     }
 
-    /// Returns the status, if it is that of an error.
+    /// Returns the status, if it is legal for this outcome.
     #[must_use]
-    pub fn error_status(&self) -> Option<StatusCode> {
-        self.status.filter(|status| status.is_client_error() || status.is_server_error())
+    pub fn status_of(&self, outcome: Outcome) -> Option<StatusCode> {
+        self.status.filter(|status| (outcome.least_status()..600).contains(&status.as_u16()))
     }
 }
 
@@ -152,6 +155,7 @@ impl LockSettings {
         }
         let wait = match self.on_busy {
             Some(OnBusy::Fail) => Some(Duration::ZERO),
+            Some(OnBusy::Skip) => Some(self.wait.unwrap_or_default()),
             _ => self.wait,
         };
         PolicyOptions { wait, permits: self.permits, weight: self.weight, options }
@@ -169,13 +173,14 @@ impl LockSettings {
             return Some(why.to_owned());
         }
         let (outcome, status) = self.answers.iter().find_map(|(outcome, answer)| {
-            Some((outcome, answer.status.filter(|_| answer.error_status().is_none())?))
+            Some((outcome, answer.status.filter(|_| answer.status_of(*outcome).is_none())?))
         })?;
         Some(format!(
-            "`{}` cannot have the status {}: a refused request is answered with 400 to 599, except by a \
+            "`{}` cannot have the status {}: such a request is answered with {} to 599, except by a \
              function (`RequestLockLayer::answer`)",
             outcome.as_str(),
-            status.as_u16()
+            status.as_u16(),
+            outcome.least_status()
         ))
     }
 }

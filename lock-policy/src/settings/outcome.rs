@@ -6,6 +6,7 @@ use lock_core::AcquireError;
 /// | outcome | status | problem type | headers | `executed` | what the client may do |
 /// |---|---|---|---|---|---|
 /// | [`Busy`](Self::Busy) | 423 | `lock-busy` | `Retry-After` | `false` | repeat it, even a `POST` |
+/// | [`Skipped`](Self::Skipped) | 409 | `lock-skipped` | | `false` | nothing: another request does the work |
 /// | [`Deadlock`](Self::Deadlock) | 409 | `lock-deadlock` | `Retry-After` | `false` | repeat it, even a `POST` |
 /// | [`Replaced`](Self::Replaced) | 409 | `lock-replaced` | | `false` | nothing: a newer request has taken its place |
 /// | [`Overloaded`](Self::Overloaded) | 503 | `lock-overloaded` | `Retry-After` | `false` | repeat it later |
@@ -35,6 +36,8 @@ use lock_core::AcquireError;
 pub enum Outcome {
     /// Another request holds the lock, and the wait is over.
     Busy,
+    /// Another request holds the lock, and this one is not needed then: [`OnBusy::Skip`](super::OnBusy::Skip).
+    Skipped,
     /// The request would wait forever: the holder waits, itself or through others, for a lock that this
     /// request holds. Only with [`refuse_deadlock`](lock_core::Acquire::refuse_deadlock).
     Deadlock,
@@ -67,8 +70,9 @@ pub enum Outcome {
 
 impl Outcome {
     #[doc(hidden)]
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Busy,
+        Self::Skipped,
         Self::Deadlock,
         Self::Replaced,
         Self::Overloaded,
@@ -89,7 +93,7 @@ impl Outcome {
     pub fn status(self) -> StatusCode {
         match self {
             Self::Busy => StatusCode::LOCKED,
-            Self::Deadlock | Self::Replaced => StatusCode::CONFLICT,
+            Self::Skipped | Self::Deadlock | Self::Replaced => StatusCode::CONFLICT,
             Self::Overloaded | Self::Unavailable | Self::Draining | Self::Lost => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -101,11 +105,22 @@ impl Outcome {
         }
     }
 
+    /// Returns the least status that its answer can be given. A request that was skipped has not failed.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn least_status(self) -> u16 {
+        match self {
+            Self::Skipped => 200,
+            _ => 400,
+        }
+    }
+
     /// Returns the last part of the problem type, such as `lock-busy`: a label for metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Busy => "lock-busy",
+            Self::Skipped => "lock-skipped",
             Self::Deadlock => "lock-deadlock",
             Self::Replaced => "lock-replaced",
             Self::Overloaded => "lock-overloaded",

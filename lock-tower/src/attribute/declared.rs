@@ -13,12 +13,15 @@ use lock_policy::{
     OnBusy, Outcome, ReplaceBy,
 };
 
+#[cfg(feature = "axum")]
+use crate::request::principal_limit::LimitedPrincipal;
 use crate::{
     lock_settings::{
         attribute_rules::{self, AttributeRules},
         policy::Policy,
     },
     outcome::hold_time,
+    request::principal_limit::PrincipalLocks,
     telemetry::metrics,
 };
 
@@ -41,6 +44,10 @@ pub struct Spec {
     pub hold_at_least: Option<Duration>,
     /// `None`: the call that runs is not replaced.
     pub replace_after: Option<Duration>,
+    /// Whether a call does not run while the lock is busy.
+    pub skips_if_busy: bool,
+    /// How many of these locks one principal may hold and wait for at once. `None`: no limit.
+    pub limit_principals: Option<usize>,
     /// `None`: renewed.
     pub renew: Option<bool>,
     /// How many permits a semaphore has. `None`: it is another kind of lock.
@@ -55,13 +62,22 @@ pub struct Spec {
 pub struct DeclaredLock {
     spec: Spec,
     policy: OnceLock<Arc<Policy>>,
+    #[cfg_attr(not(feature = "axum"), allow(dead_code))]
+    limit: OnceLock<Arc<PrincipalLocks>>,
 }
 
 impl DeclaredLock {
     /// Declares the lock.
     #[must_use]
     pub const fn new(spec: Spec) -> Self {
-        Self { spec, policy: OnceLock::new() }
+        Self { spec, policy: OnceLock::new(), limit: OnceLock::new() }
+    }
+
+    /// Returns the principal with its limit, if the attribute has one.
+    #[cfg(feature = "axum")]
+    pub(super) fn limited(&self, principal: String) -> Option<LimitedPrincipal> {
+        let most = self.spec.limit_principals?;
+        Some(self.limit.get_or_init(|| PrincipalLocks::new(most)).of(principal))
     }
 
     /// Returns the policy in force: the code's, unless a rule of a policy file overrides it.
@@ -89,7 +105,10 @@ impl Spec {
             lease: self.lease,
             max_hold: self.max_hold,
             hold_at_least: self.hold_at_least,
-            on_busy: self.replace_after.map(|_| OnBusy::Replace),
+            on_busy: match self.replace_after {
+                _ if self.skips_if_busy => Some(OnBusy::Skip),
+                replace_after => replace_after.map(|_| OnBusy::Replace),
+            },
             replace_after: self.replace_after,
             // Which calls may was checked when the attribute was compiled.
             replace_by: self.replace_after.map(|_| ReplaceBy::Anyone),

@@ -189,7 +189,7 @@ impl FunctionLocks<'_> {
         let acquired = pin!(acquire.acquire());
         let (granted, _) = record::wait(None, &policy.label(mode), keys, acquired).await;
         let guard = granted.inspect_err(|error| {
-            record::refused(&policy.name, mode, Outcome::from(error));
+            record::refused(&policy.name, mode, policy.outcome(error.into()));
         })?;
         record::granted(keys, mode);
         record::handed_off(keys, &guard);

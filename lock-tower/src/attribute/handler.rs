@@ -36,6 +36,7 @@ pub async fn run_handler<F, Form>(
     handle: impl Into<ClientHandle>,
     lock: &DeclaredLock,
     keys: impl IntoIterator<Item = Result<String, ValueError>>,
+    principal: Option<Result<String, ValueError>>,
     body: F,
 ) -> Response
 where
@@ -50,7 +51,11 @@ where
         return reject::answer(rejection, request).await.map(Body::from);
     };
     let enforce = policy.enforce();
-    let keys = match keys_of(&policy, mode, enforce, &context.caller, lock_keys(keys)) {
+    let (keys, limited) = match principal.transpose() {
+        Ok(principal) => (lock_keys(keys), principal.and_then(|name| lock.limited(name))),
+        Err(invalid) => (Err(invalid.into()), None),
+    };
+    let keys = match keys_of(&policy, mode, enforce, &context.caller, keys) {
         Ok(keys) => keys,
         Err(rejection) => return reject::answer(rejection, request).await.map(Body::from),
     };
@@ -63,7 +68,7 @@ where
         enforce,
         path: None,
         slot: handle.slot,
-        limited: None,
+        limited,
     };
     let answer = match pending.enter(&context).await {
         Ok((mut held, inside)) => {

@@ -93,13 +93,13 @@ impl LockRejection {
         Self { rejection: Box::new(rejection) }
     }
 
-    /// Sets another status for this outcome, from 400 to 599, as
-    /// [`RequestLockLayer::answer_status`](crate::RequestLockLayer::answer_status) does. Any other status is
-    /// ignored.
+    /// Sets another status for this outcome, as
+    /// [`RequestLockLayer::answer_status`](crate::RequestLockLayer::answer_status) does: from 400 to 599, and
+    /// from 200 for [`Outcome::Skipped`]. Any other status is ignored.
     #[must_use]
     pub fn answer_status(mut self, outcome: Outcome, status: StatusCode) -> Self {
-        let is_error = status.is_client_error() || status.is_server_error();
-        if self.rejection.outcome == outcome && is_error {
+        let is_legal = (outcome.least_status()..600).contains(&status.as_u16());
+        if self.rejection.outcome == outcome && is_legal {
             self.rejection.status = Some(status);
         }
         self

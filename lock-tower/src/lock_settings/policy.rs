@@ -12,7 +12,7 @@ use lock_core::{
 };
 use lock_policy::{
     __private::{LockName, LockSettings, kill_switch},
-    Enforce, Outcome,
+    Enforce, OnBusy, Outcome,
 };
 
 use super::waiting_bodies::WaitingBodies;
@@ -99,14 +99,22 @@ impl Policy {
 
     /// Adds this lock to the rejection, so that the policy's answers apply.
     pub(crate) fn reject(&self, mode: Mode, rejection: Rejection) -> Rejection {
-        let outcome = rejection.outcome;
+        let outcome = self.outcome(rejection.outcome);
         let lock = RejectedLock {
             label: self.label(mode),
             permits: self.settings.permits.filter(|_| self.kind == Kind::Semaphore),
             answer: self.settings.answers.get(&outcome).cloned(),
             fallback: self.fallbacks.get(&outcome).cloned(),
         };
-        Rejection { lock: Some(Box::new(lock)), ..rejection }
+        Rejection { outcome, lock: Some(Box::new(lock)), ..rejection }
+    }
+
+    /// Returns the outcome of a refusal under this policy, which may skip requests that find their lock busy.
+    pub(crate) fn outcome(&self, refused: Outcome) -> Outcome {
+        match self.settings.on_busy {
+            Some(OnBusy::Skip) if refused == Outcome::Busy => Outcome::Skipped,
+            _ => refused,
+        }
     }
 }
 

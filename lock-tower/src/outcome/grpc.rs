@@ -6,6 +6,7 @@
 //! | outcome | code | may be repeated |
 //! |---|---|---|
 //! | [`Busy`](Outcome::Busy), [`Deadlock`](Outcome::Deadlock) | `ABORTED` | yes |
+//! | [`Skipped`](Outcome::Skipped) | `ALREADY_EXISTS` | no need |
 //! | [`Overloaded`](Outcome::Overloaded), [`Unavailable`](Outcome::Unavailable), [`Draining`](Outcome::Draining), [`BodyTimeout`](Outcome::BodyTimeout) | `UNAVAILABLE` | yes |
 //! | [`OverLimit`](Outcome::OverLimit) | `RESOURCE_EXHAUSTED` | yes, later |
 //! | [`Replaced`](Outcome::Replaced) | `CANCELLED` | no |
@@ -117,6 +118,7 @@ fn code(outcome: Outcome) -> Code {
         Outcome::Overloaded | Outcome::Unavailable | Outcome::Draining | Outcome::BodyTimeout => {
             Code::Unavailable
         }
+        Outcome::Skipped => Code::AlreadyExists,
         Outcome::Replaced => Code::Cancelled,
         Outcome::OverLimit => Code::ResourceExhausted,
         Outcome::KeyMissing

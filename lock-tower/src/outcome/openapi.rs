@@ -75,13 +75,14 @@ impl IntoResponses for LockResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         let every = Outcome::ALL.into_iter().filter(|outcome| {
             // Of a limit and of a header that only some layers have, of a body that only a layer
-            // reads, and of a setting that is off.
+            // reads, and of settings that are off.
             !matches!(
                 outcome,
                 Outcome::OverLimit
                     | Outcome::DeadlineInvalid
                     | Outcome::BodyTooLarge
                     | Outcome::BodyTimeout
+                    | Outcome::Skipped
                     | Outcome::Deadlock
                     | Outcome::Replaced
             )
@@ -141,7 +142,12 @@ fn response(answers: &[(Outcome, HttpResponse<Bytes>)]) -> Response {
             response = response.header(name.as_str(), header);
         }
     }
-    let mut content = ContentBuilder::new().schema(Some(schema(answers)));
+    // A status such as 204 has no document.
+    let answers: Vec<_> = answers.iter().filter(|(_, answer)| !answer.body().is_empty()).collect();
+    if answers.is_empty() {
+        return response.build();
+    }
+    let mut content = ContentBuilder::new().schema(Some(schema(&answers)));
     for (outcome, answer) in answers {
         debug_assert_eq!(answer.headers()[CONTENT_TYPE], PROBLEM);
         let document: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
@@ -152,7 +158,7 @@ fn response(answers: &[(Outcome, HttpResponse<Bytes>)]) -> Response {
 }
 
 /// The schema of a problem document: the members of [`problem`], each with its type.
-fn schema(answers: &[(Outcome, HttpResponse<Bytes>)]) -> ObjectBuilder {
+fn schema(answers: &[&(Outcome, HttpResponse<Bytes>)]) -> ObjectBuilder {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let integer = || ObjectBuilder::new().schema_type(Type::Integer);
     let types = answers

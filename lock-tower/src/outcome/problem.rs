@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, Response,
+    HeaderValue, Response, StatusCode,
     header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER},
 };
-use lock_policy::{__private::AnswerOverride, Outcome};
+use lock_policy::Outcome;
 use serde_json::json;
 
 use super::{
@@ -71,7 +71,7 @@ pub(super) fn problem(rejection: &Rejection, retry_after: Option<Duration>) -> R
     let outcome = rejection.outcome;
     let row = row(outcome);
     let custom = rejection.lock.as_ref().and_then(|lock| lock.answer.as_ref());
-    let custom_status = custom.and_then(AnswerOverride::error_status);
+    let custom_status = custom.and_then(|custom| custom.status_of(outcome));
     let status = rejection.status.or(custom_status).unwrap_or(outcome.status());
     let mut document = json!({
         "type": format!("urn:lock-tower:problem:{}", outcome.as_str()),
@@ -100,11 +100,16 @@ pub(super) fn problem(rejection: &Rejection, retry_after: Option<Duration>) -> R
         document["request_id"] = json!(&**request_id);
     }
 
-    let mut response = Response::new(Bytes::from(document.to_string()));
+    let no_content = [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT, StatusCode::NOT_MODIFIED]
+        .contains(&status);
+    let body = if no_content { Bytes::new() } else { Bytes::from(document.to_string()) };
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     response.extensions_mut().insert(outcome);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    if !no_content {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    }
     if let Some(retry_after) = retry_after {
         headers.insert(RETRY_AFTER, whole_seconds(retry_after).into());
     }

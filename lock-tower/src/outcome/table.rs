@@ -52,6 +52,12 @@ pub(super) fn row(outcome: Outcome) -> Row {
             retry: Retry::WhenReleased,
             ..REFUSED
         },
+        Outcome::Skipped => Row {
+            title: "Already running",
+            detail: "Another request is doing this already, so this one was not needed. Nothing was \
+                         done for it.",
+            ..REFUSED
+        },
         Outcome::Deadlock => Row {
             title: "Requests wait for each other",
             detail: "This request and others wait for resources that each of them uses. Nothing was \

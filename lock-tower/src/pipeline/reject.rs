@@ -80,6 +80,7 @@ fn log(rejection: &Rejection, retry_after: Option<Duration>) {
         // The operator that took it away knows of it.
         Outcome::Lost if rejection.taken => line!(info),
         Outcome::Busy
+        | Outcome::Skipped
         | Outcome::Replaced
         | Outcome::Draining
         | Outcome::KeyMissing

@@ -197,6 +197,8 @@ impl RouteLock {
             Outcome::BodyTooLarge | Outcome::BodyTimeout => {
                 settings.body != Some(RequestBody::Stream)
             }
+            Outcome::Busy => settings.on_busy != Some(OnBusy::Skip),
+            Outcome::Skipped => settings.on_busy == Some(OnBusy::Skip),
             // The client's setting is not known here.
             Outcome::Deadlock => settings.refuse_deadlock == Some(true),
             Outcome::Replaced => settings.on_busy == Some(OnBusy::Replace),

@@ -1,8 +1,4 @@
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, MutexGuard},
-};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use http::request::Parts;
 use lock_core::__private::Mutex;
@@ -23,7 +19,7 @@ type Principal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 /// for all of them. A lock counts from the start of its acquisition until its release, however the
 /// request ends; each key of a request counts once for each layer. Locks that are not enforced
 /// ([`Enforce::Shadow`](crate::Enforce::Shadow), [`Enforce::Off`](crate::Enforce::Off)) do not
-/// count, and neither do the locks of attributes.
+/// count. An attribute on a handler has a limit of its own: `limit_principals` there.
 ///
 #[cfg_attr(feature = "axum", doc = "```")]
 #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -48,13 +44,9 @@ type Principal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 /// # Ok::<(), lock_tower::KeyTemplateError>(())
 /// ```
 #[derive(Clone)]
-pub struct PrincipalLimit(Arc<LimitState>);
-
-struct LimitState {
-    most: usize,
-    principal: Box<Principal>,
-    /// The principals that have locks, with their number.
-    locks: Mutex<HashMap<String, usize>>,
+pub struct PrincipalLimit {
+    principal: Arc<Principal>,
+    locks: Arc<PrincipalLocks>,
 }
 
 impl PrincipalLimit {
@@ -65,30 +57,42 @@ impl PrincipalLimit {
         most: usize,
         principal: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        let (principal, locks) = (Box::new(principal), Mutex::default());
-        Self(Arc::new(LimitState { most, principal, locks }))
+        Self { principal: Arc::new(principal), locks: PrincipalLocks::new(most) }
     }
 
     /// Returns the request's principal, with this limit.
     pub(crate) fn of(&self, parts: &Parts) -> Option<LimitedPrincipal> {
-        let principal = (self.0.principal)(parts)?;
-        Some(LimitedPrincipal { limit: self.clone(), principal })
-    }
-
-    fn locks(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        self.0.locks.lock()
+        Some(self.locks.of((self.principal)(parts)?))
     }
 }
 
 impl fmt::Debug for PrincipalLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PrincipalLimit").field("most", &self.0.most).finish_non_exhaustive()
+        f.debug_struct("PrincipalLimit").field("most", &self.locks.most).finish_non_exhaustive()
+    }
+}
+
+/// How many locks each principal has, and how many it may have.
+pub(crate) struct PrincipalLocks {
+    most: usize,
+    /// The principals that have locks.
+    now: Mutex<HashMap<String, usize>>,
+}
+
+impl PrincipalLocks {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most, now: Mutex::default() })
+    }
+
+    /// Returns the principal, with this limit.
+    pub(crate) fn of(self: &Arc<Self>, principal: String) -> LimitedPrincipal {
+        LimitedPrincipal { limit: Arc::clone(self), principal }
     }
 }
 
 /// A principal with a limit.
 pub(crate) struct LimitedPrincipal {
-    limit: PrincipalLimit,
+    limit: Arc<PrincipalLocks>,
     principal: String,
 }
 
@@ -97,8 +101,8 @@ impl LimitedPrincipal {
     /// it.
     pub(crate) fn count(self, more: usize) -> Result<LimitPermit, usize> {
         {
-            let mut locks = self.limit.locks();
-            let most = self.limit.0.most;
+            let mut locks = self.limit.now.lock();
+            let most = self.limit.most;
             let now = locks.get(&self.principal).copied().unwrap_or_default();
             if now.saturating_add(more) > most {
                 return Err(most);
@@ -124,7 +128,7 @@ impl fmt::Debug for LimitPermit {
 
 impl Drop for LimitPermit {
     fn drop(&mut self) {
-        let mut locks = self.of.limit.locks();
+        let mut locks = self.of.limit.now.lock();
         if let Some(now) = locks.get_mut(&self.of.principal) {
             *now = now.saturating_sub(self.locks);
             if *now == 0 {

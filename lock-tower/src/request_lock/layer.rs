@@ -218,8 +218,9 @@ impl RequestLockLayer {
     /// Sets whether a request waits while another one holds the lock. With [`OnBusy::Fail`] it is refused
     /// at once, as with a [`wait`](Self::wait) of zero; beside a longer one it is answered 500
     /// `lock-misconfigured`. [`answer_status`](Self::answer_status) changes the status of the refusal. With
-    /// [`OnBusy::Replace`] it cancels the other one: see [`replace_by`](Self::replace_by). Default:
-    /// [`OnBusy::Wait`].
+    /// [`OnBusy::Skip`] it does not run, at once or after a `wait` that is set too, and is answered 409
+    /// `lock-skipped`, or with any status from 200 to 599. With [`OnBusy::Replace`] it cancels the other one: see
+    /// [`replace_by`](Self::replace_by). Default: [`OnBusy::Wait`].
     pub fn on_busy(self, on_busy: OnBusy) -> Self {
         self.settings(|settings| settings.on_busy = Some(on_busy))
     }
@@ -407,8 +408,8 @@ impl RequestLockLayer {
         self.settings(|settings| settings.enforce = Some(enforce))
     }
 
-    /// Sets the status of the answer to requests with this outcome, from 400 to 599, in place of the one
-    /// in [`Outcome`]'s table: in the status line, in the problem document and in OpenAPI. Any other status
+    /// Sets the status of the answer to requests with this outcome, from 400 to 599 (of
+    /// [`Outcome::Skipped`] from 200), in place of the one in [`Outcome`]'s table: in the status line, in the problem document and in OpenAPI. Any other status
     /// is logged when the layer is added, and requests that would be locked are answered 500
     /// `lock-misconfigured`. Answers to gRPC requests keep their codes.
     ///

@@ -214,6 +214,10 @@ async fn a_layer_that_cannot_answer_as_it_says_refuses() {
         ),
         (lock().answer_status(Outcome::Misconfigured, StatusCode::CONTINUE), "the status 100"),
         (lock().answer_status(Outcome::Busy, StatusCode::from_u16(600).unwrap()), "the status 600"),
+        (
+            lock().answer_status(Outcome::Skipped, StatusCode::from_u16(199).unwrap()),
+            "`lock-skipped` cannot have the status 199: such a request is answered with 200 to 599",
+        ),
         (lock().on_busy(OnBusy::Fail).wait(second), "`OnBusy::Fail` does not wait"),
         (lock().wait(second).on_busy(OnBusy::Fail), "`OnBusy::Fail` does not wait"),
     ] {

@@ -235,6 +235,18 @@ async fn a_status_of_http_leaves_the_code_alone() {
 }
 
 #[tokio::test]
+async fn a_skipped_request_is_not_to_be_repeated() {
+    let locks = LockClient::in_memory();
+    let _guard = locks.write("order:7").acquire().await.unwrap();
+    let lock = layer(&locks).on_busy(OnBusy::Skip);
+    let lock = lock.answer_status(Outcome::Skipped, http::StatusCode::NO_CONTENT);
+    let service = Service::start(lock, Orders::default()).await;
+    let status = service.check(|_| {}).await.unwrap_err();
+    assert_eq!((status.code(), &*info(&status).reason), (Code::AlreadyExists, "lock-skipped"));
+    assert_eq!(service.calls(), 0);
+}
+
+#[tokio::test]
 async fn every_outcome_has_a_code() {
     let locks = LockClient::in_memory();
     let _guard = locks.write("order:7").acquire().await.unwrap();

@@ -89,6 +89,8 @@ mod sessions;
 mod several_keys;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod shadow;
+#[cfg(all(feature = "axum", feature = "macros", feature = "policy", feature = "testing"))]
+mod skip;
 #[cfg(feature = "axum")]
 mod spans;
 #[cfg(all(feature = "axum", feature = "macros"))]

@@ -97,6 +97,7 @@ fn every_outcome_is_documented_under_its_status() {
                 | Outcome::DeadlineInvalid
                 | Outcome::BodyTooLarge
                 | Outcome::BodyTimeout
+                | Outcome::Skipped
                 | Outcome::Deadlock
                 | Outcome::Replaced
         );
@@ -125,6 +126,13 @@ fn a_layer_documents_what_can_happen_under_it() {
     example(&refuses["409"], Outcome::Deadlock);
     let replaces = of_layer(&lock().on_busy(OnBusy::Replace).replace_by("header.x"));
     example(&replaces["409"], Outcome::Replaced);
+
+    let skips = || lock().on_busy(OnBusy::Skip);
+    let skipped = of_layer(&skips());
+    assert_eq!(statuses(&skipped), ["400", "408", "409", "413", "500", "503"]);
+    example(&skipped["409"], Outcome::Skipped);
+    let silent = of_layer(&skips().answer_status(Outcome::Skipped, http::StatusCode::NO_CONTENT));
+    assert_eq!(silent["204"]["content"], Value::Null, "{silent:#?}");
 
     // A request that reads has its body read too.
     let mut read: Operation = OperationBuilder::new().build();

@@ -6,15 +6,15 @@ use crate::common::{Answer, NEVER, metrics::Metrics, request, send};
 use axum::{
     Router,
     body::Body,
-    extract::{Path, Request},
+    extract::{Extension, Path, Request},
     http::StatusCode,
     middleware::{Next, from_fn},
     response::{IntoResponse, Response},
     routing::put,
 };
 use lock_tower::{
-    Enforce, LockClient, PrincipalLimit, RequestLockLayer, policies::Policies,
-    settings::OnDisconnect,
+    Enforce, LockClient, PrincipalLimit, RequestLockLayer, RequestScopeLayer, distributed_lock,
+    policies::Policies, settings::OnDisconnect,
 };
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -209,4 +209,60 @@ async fn clones_and_the_rules_of_a_policy_file_count_together() {
     world.assert_over_limit("jane", "/orders/2").await;
     let layer = RequestLockLayer::new(locks, "other:{id}").unwrap().limit_principals(both);
     World::of(layer).assert_over_limit("jane", "/orders/3").await;
+}
+
+/// What the handler of an attribute's tests reports and waits for.
+#[derive(Clone)]
+struct Work {
+    begin: mpsc::UnboundedSender<String>,
+    lets: Arc<Semaphore>,
+}
+
+#[distributed_lock(key = "order:{id}", wait = "1h", limit_principals = 2, principal = "{user.0}")]
+async fn limited(
+    Extension(user): Extension<User>,
+    Extension(work): Extension<Work>,
+    Path(id): Path<String>,
+) {
+    work.begin.send(id).unwrap();
+    work.lets.acquire().await.unwrap().forget();
+}
+
+impl World {
+    /// A service whose handler has its limit from its attribute alone.
+    fn of_an_attribute(client: LockClient) -> Self {
+        let (begin, began) = mpsc::unbounded_channel();
+        let goes_on = Arc::new(Semaphore::new(0));
+        let work = Work { begin, lets: Arc::clone(&goes_on) };
+        let app = Router::new().route("/orders/{id}", put(limited));
+        let app = app.layer(Extension(work)).layer(RequestScopeLayer::new(client));
+        Self { app: app.layer(from_fn(authenticate)), began, goes_on }
+    }
+}
+
+/// One test for all: the counts of an attribute are those of the process.
+#[tokio::test(start_paused = true)]
+async fn an_attribute_limits_the_locks_of_a_principal() {
+    let mut world = World::of_an_attribute(LockClient::in_memory());
+    let holds = world.at_work("jane", "/orders/1").await;
+    let waits = world.ask("jane", "/orders/1");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    world.assert_over_limit("jane", "/orders/2").await;
+    let other = world.at_work("jack", "/orders/2").await;
+
+    // One that leaves no longer counts, and neither does one that is done.
+    waits.abort();
+    assert!(waits.await.unwrap_err().is_cancelled());
+    let second = world.at_work("jane", "/orders/3").await;
+    world.assert_over_limit("jane", "/orders/4").await;
+    world.goes_on.add_permits(3);
+    for done in [holds, other, second] {
+        assert_eq!(done.await.unwrap().status, 200);
+    }
+    world.goes_on.add_permits(1);
+    assert_eq!(world.ask("jane", "/orders/4").await.unwrap().status, 200);
+
+    // A name that no key could have is the client's fault.
+    let long = "j".repeat(2_000);
+    world.ask(&long, "/orders/1").await.unwrap().assert_problem(400, "lock-key-invalid");
 }

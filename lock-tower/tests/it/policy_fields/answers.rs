@@ -348,6 +348,27 @@ async fn answers_replaced() {
     assert_words(&replaced(&words("replaced")).await, Outcome::Replaced);
 }
 
+/// The answer to a request that is skipped.
+async fn skipped(file: &str) -> Answer {
+    busy(&PolicyService::new(&file.replace(KEY, &format!("{KEY}\non_busy = \"skip\"")))).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_skipped_status() {
+    for file in both(r#"skipped_status = 418"#) {
+        assert_status(&skipped(&file).await, "lock-skipped");
+    }
+    for status in [200, 202, 302, 599] {
+        let file = file("", &format!("{KEY}\nskipped_status = {status}"));
+        skipped(&file).await.assert_problem(status, "lock-skipped");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_skipped() {
+    assert_words(&skipped(&words("skipped")).await, Outcome::Skipped);
+}
+
 #[tokio::test(start_paused = true)]
 async fn answer_detail() {
     let rule = format!("{KEY}\nanswers = {{ lost = {{ detail = \"Gone.\" }} }}");

@@ -64,6 +64,23 @@ async fn policy_on_busy() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_skipped_request_waits_only_if_its_own_table_says_so() {
+    for (defaults, rule, seconds) in [
+        ("", "on_busy = \"skip\"", 0),
+        ("", "on_busy = \"skip\"\nwait = \"2s\"", 2),
+        ("wait = \"5s\"", "on_busy = \"skip\"", 0),
+        ("on_busy = \"skip\"", "", 0),
+        ("on_busy = \"skip\"", "wait = \"3s\"", 3),
+    ] {
+        let world = PolicyService::new(&file(defaults, &format!("{KEY}\n{rule}")));
+        let _held = world.locks.hold("order:7").await;
+        let (answer, waited) = world.timed(request("PUT", "/orders/7")).await;
+        answer.assert_problem(409, "lock-skipped");
+        assert_eq!(waited, seconds, "{defaults} {rule}");
+    }
+}
+
 /// The status of the second of two requests, and after how many seconds it is answered, while the first
 /// is at work, whose handler does not stop.
 async fn replaces(rule: &str) -> (u16, u64) {

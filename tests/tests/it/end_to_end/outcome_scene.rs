@@ -72,6 +72,12 @@ impl Scene {
                 let guard = other.write("order:7").acquire().await.unwrap();
                 Self { held: vec![Box::new(guard)], ..scene }
             }
+            "Skipped" => {
+                let other = LockClient::connect(&scene.redis.url()).await.unwrap();
+                let guard = other.write("order:7").acquire().await.unwrap();
+                let lock = scene.lock.on_busy(OnBusy::Skip);
+                Self { lock, held: vec![Box::new(guard)], ..scene }
+            }
             "Deadlock" => {
                 let other = LockClient::connect(&scene.redis.url()).await.unwrap().scope();
                 let guard = other.write("order:7").acquire().await.unwrap();

@@ -48,6 +48,7 @@ fn variants() -> BTreeSet<&'static str> {
 fn outcome(name: &str) -> Outcome {
     let all = [
         Outcome::Busy,
+        Outcome::Skipped,
         Outcome::Deadlock,
         Outcome::Replaced,
         Outcome::Overloaded,

@@ -73,6 +73,8 @@ async fn without_an_option_the_client_decides() {
         max_hold: None,
         hold_at_least: None,
         replace_after: None,
+        skips_if_busy: false,
+        limit_principals: None,
         renew: None,
         permits: None,
         weight: None,
@@ -111,6 +113,8 @@ async fn every_option_arrives() {
         max_hold: Some(Duration::from_secs(120)),
         hold_at_least: Some(Duration::from_secs(3)),
         replace_after: None,
+        skips_if_busy: false,
+        limit_principals: None,
         renew: Some(false),
         permits: None,
         weight: None,
@@ -199,6 +203,53 @@ async fn statuses_arrive_and_fail_is_no_wait() {
         (Outcome::Lost, 599),
     ];
     assert_eq!(client.only().spec.statuses, expected);
+}
+
+#[distributed_lock(
+    key = "order",
+    on_busy = "skip",
+    skipped_status = 200,
+    crate = crate::requested::recorder
+)]
+async fn skipping(Path(id): Path<u64>) -> u64 {
+    id
+}
+
+#[tokio::test]
+async fn a_handler_may_be_skipped() {
+    let client = LockClient::default();
+    skipping((LayerHandle(client.clone()), Path(7))).await;
+    let spec = client.only().spec;
+    assert_eq!((spec.skips_if_busy, spec.wait), (true, None));
+    assert_eq!(spec.statuses, [(Outcome::Skipped, 200)]);
+}
+
+#[distributed_lock(
+    keys = ["order:{id}", "stock:{id}"],
+    limit_principals = 2,
+    principal = "{user.tenant:lower}/{user.name}",
+    over_limit_status = 420,
+    crate = crate::requested::recorder
+)]
+async fn limited(Path((user, id)): Path<(User, u64)>) -> (String, u64) {
+    (user.name, id)
+}
+
+struct User {
+    tenant: &'static str,
+    name: String,
+}
+
+#[tokio::test]
+async fn a_limit_arrives_with_the_principal() {
+    let client = LockClient::default();
+    let user = User { tenant: "ACME", name: "ann".to_owned() };
+    let response = limited((LayerHandle(client.clone()), Path((user, 7)))).await;
+    assert_eq!(response.output, r#"("ann", 7)"#, "the body still has what names the principal");
+    let requested = client.only();
+    assert_eq!(requested.spec.limit_principals, Some(2));
+    assert_eq!(requested.principal.unwrap().unwrap(), "acme/ann");
+    assert_eq!(requested.spec.statuses, [(Outcome::OverLimit, 420)]);
 }
 
 #[distributed_lock(key = "order", on_busy = "wait", wait = "2s", crate = crate::requested::recorder)]

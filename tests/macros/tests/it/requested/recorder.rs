@@ -28,8 +28,10 @@ pub mod __private {
     #[derive(Debug, Clone, Copy, PartialEq)]
     pub enum Outcome {
         Busy,
+        Skipped,
         Deadlock,
         Overloaded,
+        OverLimit,
         Unavailable,
         Draining,
         Lost,
@@ -45,6 +47,8 @@ pub mod __private {
         pub max_hold: Option<Duration>,
         pub hold_at_least: Option<Duration>,
         pub replace_after: Option<Duration>,
+        pub skips_if_busy: bool,
+        pub limit_principals: Option<usize>,
         pub renew: Option<bool>,
         pub permits: Option<u32>,
         pub weight: Option<u32>,
@@ -64,6 +68,7 @@ pub mod __private {
     pub struct Requested {
         pub spec: Spec,
         pub keys: Result<Vec<String>, ValueError>,
+        pub principal: Option<Result<String, ValueError>>,
     }
 
     #[derive(Clone, Default)]
@@ -77,9 +82,10 @@ pub mod __private {
             &self,
             lock: &DeclaredLock,
             keys: impl IntoIterator<Item = Result<String, ValueError>>,
+            principal: Option<Result<String, ValueError>>,
         ) {
             let (spec, keys) = (lock.0.clone(), keys.into_iter().collect());
-            self.requested.lock().unwrap().push(Requested { spec, keys });
+            self.requested.lock().unwrap().push(Requested { spec, keys, principal });
         }
     }
 
@@ -121,6 +127,7 @@ pub mod __private {
         handle: H,
         lock: &DeclaredLock,
         keys: impl IntoIterator<Item = Result<String, ValueError>>,
+        principal: Option<Result<String, ValueError>>,
         work: F,
     ) -> Response
     where
@@ -128,7 +135,7 @@ pub mod __private {
         F: Future,
         F::Output: std::fmt::Debug,
     {
-        handle.client().record(lock, keys);
+        handle.client().record(lock, keys, principal);
         let asked_in = tracing::Span::current().metadata().map(|span| span.name());
         Response { output: format!("{:?}", work.await), asked_in }
     }
@@ -142,7 +149,7 @@ pub mod __private {
         keys: impl IntoIterator<Item = Result<String, ValueError>>,
         work: F,
     ) -> Result<F::Output, LockError> {
-        client.record(lock, keys);
+        client.record(lock, keys, None);
         if client.refuse {
             return Err(LockError);
         }

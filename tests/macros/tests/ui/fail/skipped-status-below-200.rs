@@ -1,6 +1,6 @@
 use lock_tower::{LockClient, LockError, distributed_lock};
 
-#[distributed_lock(key = "k", on_busy = "skip")]
+#[distributed_lock(key = "k", on_busy = "skip", skipped_status = 199)]
 async fn handler() -> String {
     String::new()
 }
