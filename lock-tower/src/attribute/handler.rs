@@ -6,10 +6,7 @@ use axum::{
 };
 use futures_util::FutureExt;
 use lock_core::{__private::ValueError, LockKey};
-use lock_policy::{
-    __private::{RequestKey, RequestKeys},
-    KeyRejection,
-};
+use lock_policy::{__private::RequestKeys, KeyRejection};
 use tracing::Instrument;
 
 use super::{
@@ -50,11 +47,12 @@ where
         return reject::answer(rejection, request).await.map(Body::from);
     };
     let enforce = policy.enforce();
-    let keys = match keys_of(&policy, mode, enforce, &context.caller, lock_keys(keys)) {
+    let keys = match keys_of(&policy, mode, enforce, &context.caller, lock_keys(lock, keys)) {
         Ok(keys) => keys,
         Err(rejection) => return reject::answer(rejection, request).await.map(Body::from),
     };
     let client = context.client.clone();
+    lock.warn_of_steps(&client, &policy, &keys);
     let pending = PendingLocks {
         policy,
         client,
@@ -117,8 +115,8 @@ impl<T: Into<OfNothing> + IntoResponse> HandlerOutput<OfNothing> for T {
 /// Returns the attribute's keys. Their values come from the request, so an invalid one is the
 /// client's fault.
 fn lock_keys(
+    lock: &DeclaredLock,
     keys: impl IntoIterator<Item = Result<String, ValueError>>,
 ) -> Result<RequestKeys, KeyRejection> {
-    let keys = keys.into_iter().map(|key| Ok(RequestKey::from(LockKey::try_from(key?)?)));
-    keys.collect()
+    lock.keys(keys.into_iter().map(|key| Ok(LockKey::try_from(key?)?)))
 }
