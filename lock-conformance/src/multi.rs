@@ -44,6 +44,35 @@ pub(super) async fn the_refused_one_is_waited_for_with_nothing_held(world: Store
     soon(waiter).await.unwrap().unwrap().release().await.unwrap();
 }
 
+/// Two limits and a lock. A waiter at the limit of one tenant has no permit of the limit of all.
+pub(super) async fn a_limit_that_is_waited_for_takes_nothing_of_the_others(world: StoreUnderTest) {
+    let (here, there) = (world.client().await, world.client().await);
+    let (all, tenant, report) = ("{m}all", "{m}tenant", "{m}report");
+    let three = |client: &LockClient| {
+        let members: [Member; 3] = [
+            client.semaphore(all, 2).permit().into(),
+            client.semaphore(tenant, 1).permit().into(),
+            client.write(report).into(),
+        ];
+        client.multi_lock(members)
+    };
+    let held = there.semaphore(tenant, 1).permit().acquire().await.unwrap();
+    let refused = three(&here).try_acquire().await.unwrap_err();
+    let AcquireError::Busy(busy) = refused else { panic!("{refused}") };
+    assert_eq!(busy.key().as_str(), tenant);
+    let waiter = tokio::spawn(three(&here).wait(LONG).acquire());
+    world.until_waiters(&there, tenant, 1).await;
+    let both = there.semaphore(all, 2).permits(2).try_acquire().await.unwrap();
+    let writer = there.write(report).try_acquire().await.unwrap();
+    held.release().await.unwrap();
+    both.release().await.unwrap();
+    writer.release().await.unwrap();
+    let guard = soon(waiter).await.unwrap().unwrap();
+    assert_eq!(there.semaphore(all, 2).free_permits().await.unwrap(), 1);
+    guard.release().await.unwrap();
+    there.semaphore(all, 2).permits(2).try_acquire().await.unwrap().release().await.unwrap();
+}
+
 pub(super) async fn a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way(
     world: StoreUnderTest,
 ) {

@@ -26,12 +26,42 @@ pub use lock_store::{
 pub struct PolicyOptions {
     /// `None`: the client's.
     pub wait: Option<Duration>,
-    /// How many permits a semaphore has.
-    pub permits: Option<u32>,
-    /// How many of them are acquired at once. `None`: one.
-    pub weight: Option<u32>,
     /// All others.
     pub options: AcquireOptions,
+}
+
+/// Which lock a key of a policy has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockSpec {
+    /// The kind.
+    pub kind: Kind,
+    /// The mode.
+    pub mode: Mode,
+    /// How many permits a semaphore has.
+    pub permits: u32,
+    /// How many of them are acquired at once; one for every other kind.
+    pub weight: u32,
+}
+
+impl LockSpec {
+    /// A lock that is not a semaphore.
+    #[must_use]
+    pub const fn new(kind: Kind, mode: Mode) -> Self {
+        Self { kind, mode, permits: 0, weight: 1 }
+    }
+
+    /// Whether a lock on the same key is this one or, of a key that is read and written, the writer's.
+    #[must_use]
+    pub fn is_covered_by(self, other: Self) -> bool {
+        let differs_in_mode = Self { mode: other.mode, ..self } == other;
+        differs_in_mode && (self.mode == other.mode || other.mode == Mode::Write)
+    }
+
+    fn lock(self, client: &LockClient, key: impl IntoLockKey) -> SingleLock {
+        let Self { kind, mode, permits, weight } = self;
+        let (client, key) = (client.clone(), key.into_lock_key());
+        SingleLock { client, kind, key, mode, permits, wanted_permits: weight }
+    }
 }
 
 impl PolicyOptions {
@@ -41,18 +71,6 @@ impl PolicyOptions {
         options.replace = options.replace.filter(|_| mode == Mode::Write);
         options
     }
-
-    fn lock(
-        &self,
-        client: &LockClient,
-        key: impl IntoLockKey,
-        (kind, mode): (Kind, Mode),
-    ) -> SingleLock {
-        let (client, key) = (client.clone(), key.into_lock_key());
-        let (permits, wanted_permits) =
-            (self.permits.unwrap_or_default(), self.weight.unwrap_or(1));
-        SingleLock { client, kind, key, mode, permits, wanted_permits }
-    }
 }
 
 /// Returns a future that resolves when work under the locks must stop: they are lost, or a newer caller
@@ -61,25 +79,32 @@ pub fn stopped(guard: &MultiGuard) -> impl Future<Output = Lost> + Send + 'stati
     guard.stopped()
 }
 
-/// Returns the acquisition of one lock on each of these keys. Keys that are made from values may turn out
-/// equal: each is locked once.
+/// Returns the acquisition of a lock on each of these keys. Keys that are made from values may turn out
+/// equal: each is locked once, in the stronger mode.
 #[track_caller]
 pub fn acquire<K: IntoLockKey + Ord>(
     client: &LockClient,
-    keys: impl IntoIterator<Item = K>,
-    (kind, mode): (Kind, Mode),
+    keys: impl IntoIterator<Item = (K, LockSpec)>,
     options: &PolicyOptions,
     scope: Option<Scope>,
 ) -> Acquire<OneOrMany> {
-    let lock = |key: K| options.lock(client, key, (kind, mode));
     let mut keys = keys.into_iter();
-    let target = match (keys.next(), keys.next()) {
-        (Some(only), None) => OneOrMany::One(lock(only)),
+    let (target, mode) = match (keys.next(), keys.next()) {
+        (Some((key, spec)), None) => (OneOrMany::One(spec.lock(client, key)), spec.mode),
         (first, second) => {
-            let mut all: Vec<K> = first.into_iter().chain(second).chain(keys).collect();
-            all.sort();
-            all.dedup();
-            OneOrMany::Many(MultiLock::new(client, all.into_iter().map(lock)))
+            let mut all: Vec<_> = first.into_iter().chain(second).chain(keys).collect();
+            // Of equal keys the first one stays.
+            all.sort_by(|(one, of_one), (other, of_other)| {
+                let reads = |spec: &LockSpec| spec.mode == Mode::Read;
+                one.cmp(other).then_with(|| reads(of_one).cmp(&reads(of_other)))
+            });
+            all.dedup_by(|(key, spec), (kept, of_kept)| {
+                key == kept && spec.is_covered_by(*of_kept)
+            });
+            let writes = all.iter().any(|(_, spec)| spec.mode == Mode::Write);
+            let locks = all.into_iter().map(|(key, spec)| spec.lock(client, key));
+            let mode = if writes { Mode::Write } else { Mode::Read };
+            (OneOrMany::Many(MultiLock::new(client, locks)), mode)
         }
     };
     let wait = options.wait.unwrap_or(client.inner().settings.wait);
@@ -93,11 +118,18 @@ pub fn acquire<K: IntoLockKey + Ord>(
 /// What each acquisition would end as.
 pub fn check(
     client: &LockClient,
-    (kind, mode): (Kind, Mode),
+    spec: LockSpec,
     options: &PolicyOptions,
 ) -> Result<(), AcquireError> {
-    let lock = options.lock(client, "checked", (kind, mode));
-    lock.request(options.of_mode(mode), None).map(drop)
+    let lock = spec.lock(client, "checked");
+    lock.request(options.of_mode(spec.mode), None).map(drop)
+}
+
+/// Whether locks on these keys are acquired in one step, and not one after the other.
+#[must_use]
+pub fn acquires_in_one_step(client: &LockClient, keys: &[LockKey]) -> bool {
+    let all: Vec<&LockKey> = keys.iter().collect();
+    all.len() < 2 || client.inner().store.supports_atomic_multi(&all)
 }
 
 /// Leaves an acquisition out of the check of the lock order: for code that continues while the

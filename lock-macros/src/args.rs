@@ -5,14 +5,16 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Ident, LitBool, LitInt, LitStr, Path, Result, Token};
 
-use crate::key_list::templates;
+use crate::all_option::AllOption;
+use crate::key_list::{KeyOption, key_options};
 use crate::statuses;
 use crate::suggest::did_you_mean;
 
 /// Every option and its values, in the order in which messages and the documentation name them.
-const OPTIONS: [(&str, &str); 19] = [
+const OPTIONS: [(&str, &str); 20] = [
     ("key", r#"a string: `key = "order:{id}"`"#),
     ("keys", r#"a list of strings: `keys = ["account:{from}", "account:{to}"]`"#),
+    ("all", "locks in parentheses"),
     ("mode", r#"`mode = "read"` or `mode = "write"`"#),
     ("kind", r#"a kind of lock: `kind = "fair"`"#),
     ("permits", "a number: `permits = 3`"),
@@ -34,7 +36,7 @@ const OPTIONS: [(&str, &str); 19] = [
 
 pub(crate) struct Args {
     /// At least one, all different.
-    pub(crate) keys: Vec<LitStr>,
+    pub(crate) keys: Vec<KeyOption>,
     pub(crate) mode: Option<LitStr>,
     pub(crate) kind: Option<LitStr>,
     pub(crate) permits: Option<LitInt>,
@@ -59,6 +61,7 @@ impl Parse for Args {
     fn parse(input: ParseStream) -> Result<Self> {
         let mut key = None;
         let mut keys = None;
+        let mut all = None;
         let mut mode = None;
         let mut kind = None;
         let mut permits = None;
@@ -83,6 +86,10 @@ impl Parse for Args {
             match option.to_string().as_str() {
                 "key" => set(input, &option, &mut key)?,
                 "keys" => set(input, &option, &mut keys)?,
+                "all" if all.is_some() => {
+                    return Err(Error::new(option.span(), "`all` is given twice"));
+                }
+                "all" => all = Some(AllOption::parse(&option, input)?),
                 "mode" => set(input, &option, &mut mode)?,
                 "kind" => set(input, &option, &mut kind)?,
                 "permits" => set(input, &option, &mut permits)?,
@@ -110,7 +117,23 @@ impl Parse for Args {
             }
         }
 
-        let keys = templates(key, keys)?;
+        if all.is_some() {
+            let text = |name| {
+                format!("`all` and `{name}` are both given; write it into the lock it is for")
+            };
+            let given = [
+                (mode.as_ref().map(LitStr::span), "mode"),
+                (kind.as_ref().map(LitStr::span), "kind"),
+                (permits.as_ref().map(LitInt::span), "permits"),
+                (weight.as_ref().map(LitInt::span), "weight"),
+            ];
+            if let Some((span, name)) =
+                given.into_iter().find_map(|(span, name)| Some((span?, name)))
+            {
+                return Err(Error::new(span, text(name)));
+            }
+        }
+        let keys = key_options(key, keys, all)?;
         Ok(Self {
             keys,
             mode,

@@ -5,12 +5,17 @@ use proc_macro2::Span;
 use syn::{Error, Ident, Index, LitStr, Member, Result};
 
 use crate::bindings::Bindings;
+use crate::key_list::KeyOption;
 use crate::literal_span;
+use crate::model::KeyLock;
 
 /// A key, piece by piece.
 pub(crate) struct Key {
     pub(crate) literal: LitStr,
     pub(crate) parts: Vec<KeyPiece>,
+    /// Which lock it has; `None` for that of the whole attribute.
+    pub(crate) own: Option<KeyLock>,
+    template: Template,
 }
 
 pub(crate) enum KeyPiece {
@@ -38,7 +43,13 @@ impl Key {
         })
     }
 
-    pub(crate) fn resolve(literal: LitStr, bindings: &Bindings) -> Result<Self> {
+    /// Returns a key that both can be.
+    pub(crate) fn common_key(&self, other: &Self) -> Option<String> {
+        self.template.common_key(&other.template)
+    }
+
+    pub(crate) fn resolve(option: KeyOption, bindings: &Bindings) -> Result<Self> {
+        let KeyOption { template: literal, own } = option;
         let template = Template::parse(&literal.value()).map_err(|error| {
             Error::new(literal_span::within(&literal, error.span()), error.to_string())
         })?;
@@ -52,7 +63,7 @@ impl Key {
                 }
             })
             .collect::<Result<_>>()?;
-        Ok(Self { literal, parts })
+        Ok(Self { literal, parts, own, template })
     }
 }
 

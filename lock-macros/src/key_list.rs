@@ -1,10 +1,13 @@
-//! The options that name the keys: `key = ".."` or `keys = ["..", ".."]`.
+//! The options that name the keys: `key = ".."`, `keys = ["..", ".."]` or `all(..)`.
 
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, LitStr, Result, Token, bracketed};
+
+use crate::all_option::AllOption;
+use crate::model::KeyLock;
 
 /// The value of `keys`. The elements are checked later, so that the error points at the one that is not
 /// a string.
@@ -21,15 +24,37 @@ impl Parse for KeysOption {
     }
 }
 
-/// Returns the templates of all keys, which exactly one of the options must have set.
-pub(crate) fn templates(key: Option<LitStr>, keys: Option<KeysOption>) -> Result<Vec<LitStr>> {
-    match (key, keys) {
-        (Some(key), None) => Ok(vec![key]),
-        (None, Some(keys)) => keys.templates(),
-        (Some(_), Some(keys)) => {
+/// The template of one key.
+pub(crate) struct KeyOption {
+    pub(crate) template: LitStr,
+    /// Which lock it has; `None` for that of the whole attribute.
+    pub(crate) own: Option<KeyLock>,
+}
+
+/// Returns all keys, which exactly one of the options must have set.
+pub(crate) fn key_options(
+    key: Option<LitStr>,
+    keys: Option<KeysOption>,
+    all: Option<AllOption>,
+) -> Result<Vec<KeyOption>> {
+    let alike = |template| KeyOption { template, own: None };
+    match (key, keys, all) {
+        (Some(key), None, None) => Ok(vec![alike(key)]),
+        (None, Some(keys), None) => Ok(keys.templates()?.into_iter().map(alike).collect()),
+        (None, None, Some(all)) => {
+            let locks = all.locks.into_iter();
+            Ok(locks.map(|one| KeyOption { template: one.template, own: Some(one.lock) }).collect())
+        }
+        (key, keys, Some(all)) => {
+            let name = if key.is_some() { "key" } else { "keys" };
+            let span = key.map(|key| key.span()).or(keys.map(|keys| keys.span));
+            let text = format!("`{name}` and `all` are both given; put every lock into `all`");
+            Err(Error::new(span.unwrap_or(all.span), text))
+        }
+        (Some(_), Some(keys), None) => {
             Err(Error::new(keys.span, "`key` and `keys` are both given; put every key into `keys`"))
         }
-        (None, None) => Err(Error::new(
+        (None, None, None) => Err(Error::new(
             Span::call_site(),
             "the lock needs a key, such as `#[distributed_lock(key = \"order:{id}\")]`",
         )),

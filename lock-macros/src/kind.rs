@@ -6,7 +6,7 @@ use syn::{Error, LitStr, Result};
 use crate::suggest::did_you_mean;
 
 /// One kind, as the attribute writes it and as the library does.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Kind {
     word: &'static str,
     pub(crate) variant: &'static str,
@@ -40,6 +40,12 @@ impl Kind {
             let legal = KINDS.map(|kind| kind.word).join(", ");
             refused(format!("`{}` is not a kind; legal are {legal}{hint}", word.escape_debug()))
         })
+    }
+
+    /// Returns the kind with this word, which the list has.
+    pub(crate) fn of_word(word: &str) -> Self {
+        let known = KINDS.into_iter().find(|kind| kind.word == word);
+        known.expect("BUG: a word that is no kind")
     }
 
     pub(crate) fn is_semaphore(self) -> bool {

@@ -8,6 +8,7 @@
 
 use proc_macro::TokenStream;
 
+mod all_option;
 mod args;
 mod bindings;
 mod body;

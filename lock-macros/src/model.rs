@@ -59,6 +59,15 @@ pub(crate) struct LockOptions {
     pub(crate) name: Option<LitStr>,
 }
 
+/// Which lock one of several keys has.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyLock {
+    pub(crate) kind: Kind,
+    pub(crate) mode: Mode,
+    pub(crate) permits: Option<u32>,
+    pub(crate) weight: Option<u32>,
+}
+
 #[derive(Clone, Copy)]
 pub(crate) enum Mode {
     Read,
@@ -75,9 +84,13 @@ impl LockedFn {
     pub(crate) fn new(args: Args, item: FnItem) -> Result<Self> {
         let bindings = Bindings::of(&item.sig);
         let kind = args.kind.as_ref().map_or(Ok(Kind::default()), Kind::of)?;
-        let (permits, weight) = permits(&args, kind)?;
+        let kind_span = args.kind.as_ref().map_or_else(Span::call_site, LitStr::span);
+        let (permits, weight) =
+            permits(args.permits.as_ref(), args.weight.as_ref(), kind, kind_span)?;
         let keys = args.keys.into_iter().map(|key| Key::resolve(key, &bindings));
         let keys = keys.collect::<Result<Vec<_>>>()?;
+        let mode = args.mode.as_ref().map_or(Ok(Mode::Write), |word| mode(word, kind))?;
+        let mode = strongest(&keys).unwrap_or(mode);
         let on_busy = args.on_busy.as_ref().map(on_busy).transpose()?;
         let on_busy_is = |word| on_busy.filter(|(given, _)| *given == word).map(|(_, span)| span);
         let replaces = on_busy_is("replace");
@@ -93,7 +106,7 @@ impl LockedFn {
             lock: LockOptions {
                 keys,
                 kind,
-                mode: args.mode.as_ref().map_or(Ok(Mode::Write), |word| mode(word, kind))?,
+                mode,
                 permits,
                 weight,
                 wait: wait(duration(args.wait)?, on_busy_is("fail"))?,
@@ -109,6 +122,15 @@ impl LockedFn {
             krate: args.krate.unwrap_or_else(|| parse_quote!(::lock_tower)),
         })
     }
+}
+
+/// Returns the stronger mode of several locks; `None` if the attribute has one for all.
+fn strongest(keys: &[Key]) -> Option<Mode> {
+    let modes = keys.iter().filter_map(|key| Some(key.own?.mode));
+    modes.reduce(|one, other| match (one, other) {
+        (Mode::Read, Mode::Read) => Mode::Read,
+        _ => Mode::Write,
+    })
 }
 
 fn client(expr: Expr) -> Client {
@@ -157,7 +179,7 @@ fn replace_after(
         let text = "this has no effect without `on_busy = \"replace\"`";
         return given.map_or(Ok(None), |span| Err(Error::new(span, text)));
     };
-    if keys.len() > 1 {
+    if keys.len() > 1 || keys.iter().any(|key| key.own.is_some()) {
         let text = "a call is replaced under one key: use `key`, or wait for several";
         return Err(Error::new(span, text));
     }

@@ -1,16 +1,21 @@
 //! How many permits a semaphore has, and how many of them each call takes.
 
 use lock_key::MAX_PERMITS;
+use proc_macro2::Span;
 use syn::{Error, LitInt, Result};
 
-use crate::args::Args;
 use crate::kind::Kind;
 
-/// Returns both numbers, checked against each other and the kind.
-pub(crate) fn permits(args: &Args, kind: Kind) -> Result<(Option<u32>, Option<u32>)> {
+/// Returns both numbers, checked against each other and the kind, which is written at `place`.
+pub(crate) fn permits(
+    permits: Option<&LitInt>,
+    weight: Option<&LitInt>,
+    kind: Kind,
+    place: Span,
+) -> Result<(Option<u32>, Option<u32>)> {
     if !kind.is_semaphore() {
-        let given = args.permits.as_ref().map(|of| (of, "permits"));
-        let given = given.or(args.weight.as_ref().map(|wanted| (wanted, "weight")));
+        let given = permits.map(|of| (of, "permits"));
+        let given = given.or(weight.map(|wanted| (wanted, "weight")));
         return match given {
             None => Ok((None, None)),
             Some((number, option)) => Err(Error::new(
@@ -19,21 +24,20 @@ pub(crate) fn permits(args: &Args, kind: Kind) -> Result<(Option<u32>, Option<u3
             )),
         };
     }
-    let Some(of) = &args.permits else {
-        let span = args.kind.as_ref().map_or_else(proc_macro2::Span::call_site, |kind| kind.span());
-        return Err(Error::new(span, "a semaphore needs its number of permits: `permits = 3`"));
+    let Some(of) = permits else {
+        return Err(Error::new(place, "a semaphore needs its number of permits: `permits = 3`"));
     };
     let permits = at_least_one(of, "permits")?;
-    let weight = args.weight.as_ref().map(|weight| at_least_one(weight, "weight")).transpose()?;
-    match (&args.weight, weight) {
-        (Some(wanted), Some(weight)) if weight > permits => Err(Error::new(
-            wanted.span(),
+    let wanted = weight.map(|weight| at_least_one(weight, "weight")).transpose()?;
+    match (weight, wanted) {
+        (Some(number), Some(weight)) if weight > permits => Err(Error::new(
+            number.span(),
             format!(
                 "this is more than the semaphore has, so no call could acquire it: at most \
                  {permits}"
             ),
         )),
-        _ => Ok((Some(permits), weight)),
+        _ => Ok((Some(permits), wanted)),
     }
 }
 

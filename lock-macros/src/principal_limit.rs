@@ -4,6 +4,7 @@ use syn::{Error, LitInt, LitStr, Result};
 
 use crate::bindings::Bindings;
 use crate::key::Key;
+use crate::key_list::KeyOption;
 use crate::model::Client;
 
 /// A limit, and the principal of a call.
@@ -49,7 +50,7 @@ pub(crate) fn principal_limit(
             return Err(Error::new(number.span(), text));
         }
     };
-    let principal = Key::resolve(principal, bindings)?;
+    let principal = Key::resolve(KeyOption { template: principal, own: None }, bindings)?;
     if principal.placeholders().next().is_none() {
         let text = "all calls would be of one principal: name an argument, such as `principal = \"{user}\"`";
         return Err(Error::new(principal.literal.span(), text));

@@ -7,7 +7,8 @@ use syn::ext::IdentExt;
 use lock_key::PlaceholderType;
 
 use crate::key::{Key, KeyPiece, KeyValue};
-use crate::model::{LockOptions, Mode, OptionDuration};
+use crate::kind::Kind;
+use crate::model::{KeyLock, LockOptions, Mode, OptionDuration};
 use crate::names::Names;
 use crate::statuses::OutcomeStatus;
 
@@ -29,13 +30,8 @@ pub(crate) fn spec(
         }
     };
     let keys = lock.keys.iter().map(|key| self::key(key, names));
-    let kind_ty = names.path("Kind");
-    let kind = names.local(lock.kind.variant);
-    let mode_ty = names.path("Mode");
-    let mode = match lock.mode {
-        Mode::Read => quote! { #mode_ty::Read },
-        Mode::Write => quote! { #mode_ty::Write },
-    };
+    let declared_keys = declared_keys(&lock.keys, names);
+    let (kind, mode) = (kind_of(lock.kind, names), mode_of(lock.mode, names));
     let [wait, lease, max_hold, hold_at_least, replace_after] =
         [lock.wait, lock.lease, lock.max_hold, lock.hold_at_least, lock.replace_after]
             .map(optional_duration);
@@ -57,7 +53,8 @@ pub(crate) fn spec(
         let #local_lock = {
             static DECLARED: #declared = #declared::new(#spec {
                 name: #name,
-                kind: #kind_ty::#kind,
+                keys: &[#(#declared_keys),*],
+                kind: #kind,
                 mode: #mode,
                 wait: #wait,
                 lease: #lease,
@@ -80,6 +77,37 @@ pub(crate) fn spec(
 /// An expression for the principal of a call, as of a key; `None` without a limit.
 pub(crate) fn principal(lock: &LockOptions, names: &Names) -> TokenStream {
     optional(lock.limit.as_ref().map(|limit| key(&limit.principal, names)))
+}
+
+/// The templates of several keys, with the lock of each that has its own. A single key needs none.
+fn declared_keys(keys: &[Key], names: &Names) -> Vec<TokenStream> {
+    if let [Key { own: None, .. }] = keys {
+        return Vec::new();
+    }
+    let [declared_key, lock_spec] = ["DeclaredKey", "LockSpec"].map(|name| names.path(name));
+    let declared = keys.iter().map(|Key { literal, own, .. }| {
+        let own = optional(own.map(|KeyLock { kind, mode, permits, weight }| {
+            let (kind, mode) = (kind_of(kind, names), mode_of(mode, names));
+            let (permits, weight) = (permits.unwrap_or(0), weight.unwrap_or(1));
+            quote! { #lock_spec { kind: #kind, mode: #mode, permits: #permits, weight: #weight } }
+        }));
+        let template = literal.value();
+        quote! { #declared_key { template: #template, own: #own } }
+    });
+    declared.collect()
+}
+
+fn kind_of(kind: Kind, names: &Names) -> TokenStream {
+    let (kinds, kind) = (names.path("Kind"), names.local(kind.variant));
+    quote! { #kinds::#kind }
+}
+
+fn mode_of(mode: Mode, names: &Names) -> TokenStream {
+    let modes = names.path("Mode");
+    match mode {
+        Mode::Read => quote! { #modes::Read },
+        Mode::Write => quote! { #modes::Write },
+    }
 }
 
 /// An expression for `Result<String, ValueError>` that borrows the arguments only while it runs.

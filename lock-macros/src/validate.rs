@@ -3,6 +3,7 @@
 use lock_key::MIN_LEASE;
 use syn::{Error, FnArg, PatType, Result, ReturnType, Type};
 
+use crate::key::Key;
 use crate::model::{Client, LockedFn, Mode};
 use crate::statuses::OutcomeStatus;
 
@@ -15,6 +16,7 @@ impl LockedFn {
         self.max_hold_is_long_enough()?;
         self.name_is_a_name()?;
         self.only_writers_replace()?;
+        self.one_key_has_one_kind()?;
         self.only_handlers_answer()?;
         self.hold_at_least_is_within_max_hold()?;
         match self.client {
@@ -87,6 +89,22 @@ impl LockedFn {
                 "only a writer replaces another call: a reader and a permit leave room for others",
             )),
         }
+    }
+
+    fn one_key_has_one_kind(&self) -> Result<()> {
+        let keys = &self.lock.keys;
+        for (nth, this) in keys.iter().enumerate() {
+            let kind = |key: &Key| key.own.map(|own| own.kind);
+            let others = keys[..nth].iter().filter(|other| kind(other) != kind(this));
+            if let Some(key) = others.filter_map(|other| other.common_key(this)).next() {
+                let text = format!(
+                    "two of the locks can have the same key, such as `{key}`, and are of different kinds: \
+                     begin the keys with different words"
+                );
+                return Err(Error::new(this.literal.span(), text));
+            }
+        }
+        Ok(())
     }
 
     fn only_handlers_answer(&self) -> Result<()> {

@@ -94,7 +94,7 @@ pub use diagnostics::{PolicyError, PolicyErrors, RelatedPlace, Severity};
 pub use explain::Explanation;
 #[cfg(feature = "file")]
 pub use file::PolicyFile;
-pub use key::{KeyRejection, KeyTemplateError, KeyValues};
+pub use key::{KeyRejection, KeyTemplateError, KeyValues, LockTemplate};
 pub use settings::{
     Enforce, HoldUntil, LockMode, OnBusy, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Outcome,
     Release, ReplaceBy, RequestBody, Unlocked,

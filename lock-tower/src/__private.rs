@@ -14,6 +14,6 @@ pub use crate::attribute::client::{ClientHandle, LayerHandle, StateHandle, ambie
 pub use crate::attribute::handler::{HandlerOutput, run_handler};
 pub use crate::attribute::{
     assert_held::assert_held,
-    declared::{DeclaredLock, Spec},
+    declared::{DeclaredKey, DeclaredLock, Spec},
     function::{FunctionOutput, is_busy, not_finished, run},
 };

@@ -224,7 +224,7 @@ pub mod key {
         KeyPart, KeyWriter, MAX_KEY_BYTES, Placeholder, PlaceholderType, RenderError, Template,
         TemplateError,
     };
-    pub use lock_policy::{KeyRejection, KeyValues};
+    pub use lock_policy::{KeyRejection, KeyValues, LockTemplate};
 }
 
 #[cfg(feature = "policy")]

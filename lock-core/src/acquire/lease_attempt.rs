@@ -132,6 +132,14 @@ impl Lease {
         permit.wait(request.options.max_waiters)
     }
 
+    /// Keeps no other caller of this process away from a semaphore, while another lock is waited for:
+    /// requests of one tenant at its limit would otherwise keep all others from the limit of all.
+    pub(super) fn step_aside(&self) {
+        if let Some(permit) = &mut self.state().permit {
+            permit.step_aside();
+        }
+    }
+
     pub(crate) fn waits_no_more(&self) {
         if let Some(permit) = &mut self.state().permit {
             permit.wait_no_more();

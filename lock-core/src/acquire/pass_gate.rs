@@ -10,7 +10,7 @@ use lock_store::Unavailable;
 use tokio::time::Instant;
 
 use crate::{
-    gate::{Access, Admission, QueuePlace},
+    gate::{Access, Admission, Permit, QueuePlace},
     hold::{ClientInner, Entered, Lease, LockRequest, WaitDeadline},
     operate::{self, LongWait},
     types::AcquireError,
@@ -20,16 +20,35 @@ pub(super) fn pass_gate<'a>(
     client: &'a Arc<ClientInner>,
     request: &'a LockRequest,
     wait_deadline: &'a WaitDeadline,
-    takes: bool,
 ) -> impl Future<Output = Result<Admission<Lease>, AcquireError>> + Send + 'a {
     async move {
         leavers_gone(client, request, wait_deadline).await;
-        let takes = if takes { request.handoff_key() } else { None };
         let access = Access::of(request.kind, request.mode);
-        match wait_deadline.enter(&client.gate, request, access, takes)? {
+        match wait_deadline.enter(&client.gate, request, access, request.handoff_key())? {
             Entered::Admitted(permit) => Ok(Admission::Contend(permit)),
             Entered::Queued(place) => stand_in_queue(client, request, wait_deadline, place).await,
         }
+    }
+}
+
+/// Passes the gate of the next of several locks, whose `earlier` ones have passed theirs.
+pub(super) async fn pass_gate_beside(
+    client: &Arc<ClientInner>,
+    request: &LockRequest,
+    wait_deadline: &WaitDeadline,
+    earlier: &[Arc<Lease>],
+) -> Result<Permit<Lease>, AcquireError> {
+    leavers_gone(client, request, wait_deadline).await;
+    let access = Access::of(request.kind, request.mode);
+    // None of them is taken by a hand-off: the others would be waited for while that one is held.
+    let place = match wait_deadline.enter(&client.gate, request, access, None)? {
+        Entered::Admitted(permit) => return Ok(permit),
+        Entered::Queued(place) => place,
+    };
+    earlier.iter().for_each(|lease| lease.step_aside());
+    match stand_in_queue(client, request, wait_deadline, place).await? {
+        Admission::Contend(permit) => Ok(permit),
+        Admission::Handoff(_) => unreachable!("BUG: it accepts no hand-off"),
     }
 }
 

@@ -13,7 +13,7 @@ use lock_store::{Acquired, WakeTopic, WakeupReceiver, runtime::jittered};
 use tokio::time::Instant;
 
 use super::attempt::{Attempt, AttemptOutcome, FirstAttempt, REFRESH, late};
-use super::pass_gate::pass_gate;
+use super::pass_gate::{pass_gate, pass_gate_beside};
 use crate::{
     gate::Admission,
     hold::{ClientInner, Hold, Lease, LockRequest, WaitDeadline, share},
@@ -41,7 +41,7 @@ pub(crate) fn acquire_one<'a>(
 ) -> impl Future<Output = Result<Arc<Hold>, AcquireError>> + Send + 'a {
     async move {
         client.check_breaker(request)?;
-        let permit = match pass_gate(client, request, wait_deadline, true).await? {
+        let permit = match pass_gate(client, request, wait_deadline).await? {
             Admission::Contend(permit) => permit,
             Admission::Handoff(handoff) => {
                 return handoff.take(request).ok_or_else(|| late(request.hold_options.lease));
@@ -77,11 +77,7 @@ pub(crate) async fn acquire_all(
     let mut attempt = Attempt::default();
     for request in requests {
         client.check_breaker(request)?;
-        // None of them is taken by a hand-off: the others would be waited for while that one is held.
-        let permit = match pass_gate(client, request, wait_deadline, false).await? {
-            Admission::Contend(permit) => permit,
-            Admission::Handoff(_) => unreachable!("BUG: it accepts no hand-off"),
-        };
+        let permit = pass_gate_beside(client, request, wait_deadline, &attempt.leases).await?;
         let not_before = permit.defer_until().max(left_to_others(client, request));
         attempt.leases.push(Lease::new(client, request, permit));
         defer(not_before, wait_deadline).await;
@@ -208,6 +204,8 @@ async fn contend(
             attempt.leases[before].waits_no_more();
             long_wait = None;
         }
+        let others = attempt.leases.iter().enumerate().filter(|(place, _)| *place != at);
+        others.for_each(|(_, lease)| lease.step_aside());
         let request = &requests[at];
         let (look_again, holder_remaining) = match &answer {
             Err(_) => (jittered(SILENT_RETRY), None),

@@ -182,6 +182,13 @@ impl<T: Tenant> Permit<T> {
         }
     }
 
+    /// Another lock is in the way of this contender for a semaphore: the next one may contend beside it.
+    pub(crate) fn step_aside(&mut self) {
+        if self.access == Access::SingleContender {
+            self.become_one_of(Access::Holding);
+        }
+    }
+
     fn become_one_of(&mut self, access: Access) {
         let before = std::mem::replace(&mut self.access, access);
         self.gate.change(&self.key, |state| {

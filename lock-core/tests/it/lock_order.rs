@@ -1,7 +1,7 @@
 //! Two places that acquire the same locks in opposite orders are reported before they deadlock.
 
 use lock_core::{
-    __private::{AcquireOptions, PolicyOptions, acquire},
+    __private::{AcquireOptions, LockSpec, PolicyOptions, acquire},
     Acquire, Kind, LockClient, LockKey, LockOrderInversion, Mode,
 };
 
@@ -141,9 +141,9 @@ async fn policies_are_named() {
     let scope = client.scope();
     let of_policy = |name: &'static str, locked: &'static str| {
         let options = AcquireOptions::of_policy(&name.into());
-        let options = PolicyOptions { wait: None, permits: None, weight: None, options };
-        let lock = (Kind::ReadWrite, Mode::Write);
-        acquire(&client, [key(locked)], lock, &options, Some(scope.clone()))
+        let options = PolicyOptions { wait: None, options };
+        let lock = LockSpec::new(Kind::ReadWrite, Mode::Write);
+        acquire(&client, [(key(locked), lock)], &options, Some(scope.clone()))
     };
     for [(outer, first), (inner, second)] in
         [[("ship", "x"), ("stock", "y")], [("take_back", "y"), ("refund", "x")]]

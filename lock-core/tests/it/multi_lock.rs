@@ -49,6 +49,35 @@ async fn all_or_nothing_of_any_kinds() {
     }
 }
 
+/// In one process the callers of a semaphore queue, and one of them contends.
+#[tokio::test(start_paused = true)]
+async fn callers_at_the_limit_of_one_keep_no_other_from_the_limit_of_all() {
+    let locks = LockClient::in_memory();
+    let both = |tenant: &str| {
+        let of_tenant = locks.semaphore(format!("all:{tenant}"), 1).permit();
+        locks.multi_lock([locks.semaphore("all", 3).permit(), of_tenant]).wait(WAIT)
+    };
+    let busy = both("a").acquire().await.unwrap();
+    let waiter = || {
+        let both = both("a");
+        tokio::spawn(async move { both.acquire().await.unwrap().release().await.unwrap() })
+    };
+    let waiters: Vec<_> = (0..100).map(|_| waiter()).collect();
+    tokio::time::sleep(WAIT / 10).await;
+    let at_once = async |tenant| {
+        tokio::time::timeout(Duration::from_millis(10), both(tenant).acquire()).await.unwrap()
+    };
+    let others = [at_once("b").await.unwrap(), at_once("c").await.unwrap()];
+    assert!(locks.semaphore("all", 3).permit().try_acquire().await.is_err());
+    for guard in others.into_iter().chain([busy]) {
+        guard.release().await.unwrap();
+    }
+    for waiter in waiters {
+        waiter.await.unwrap();
+    }
+    assert_eq!(locks.semaphore("all", 3).free_permits().await.unwrap(), 3);
+}
+
 #[tokio::test(start_paused = true)]
 async fn opposite_orders_never_wait_for_each_other() {
     let (here, there) = two_clients();

@@ -5,15 +5,15 @@ mod explanation;
 use std::sync::Arc;
 
 use http::{HeaderMap, Method, Request, Uri, request::Parts};
-use lock_core::Mode;
+use lock_core::{__private::LockSpec, Kind, Mode};
 use lock_key::{KeyWriter, Placeholder, Segment, Template};
 use percent_encoding::percent_decode_str;
 
 use crate::{
-    key::{KeyRejection, KeyValues, RequestValues, Source, resolve_value},
+    key::{KeyRejection, KeyTemplate, KeyValues, RequestValues, Source, resolve_value},
     matching::{Matcher, RouteMatch, Way, host_of},
     rule::{CheckedFile, Rule},
-    schema::{Table, ValueType},
+    schema::{OF_EACH_LOCK, Table, ValueType},
     settings::{Enforce, OnBusy, OnMissingKey, Outcome, kill_switch},
 };
 
@@ -97,7 +97,7 @@ fn keys(rule: &Rule, route: &RouteMatch, path: &str, parts: &Parts) -> Vec<Strin
     let values = RequestValues { parts, path, registered: &registered };
     let templates = rule.keys.iter().flat_map(|templates| templates.iter());
     let keys: Result<Vec<_>, KeyRejection> =
-        templates.map(|template| key(template.template(), &values)).collect();
+        templates.map(|template| described(template, &values)).collect();
     keys.unwrap_or_else(|bad| {
         vec![match &rule.on_missing_key {
             OnMissingKey::Constant(key) if bad.outcome() == Outcome::KeyMissing => key.to_string(),
@@ -111,6 +111,18 @@ fn keys(rule: &Rule, route: &RouteMatch, path: &str, parts: &Parts) -> Vec<Strin
 
 fn rejected(why: &KeyRejection) -> String {
     format!("{}: {why}", why.outcome().as_str())
+}
+
+/// Returns a key, and which lock it has if that is its own.
+fn described(template: &KeyTemplate, values: &RequestValues<'_>) -> Result<String, KeyRejection> {
+    let key = key(template.template(), values)?;
+    Ok(match template.own_lock(&values.parts.method) {
+        None => key,
+        Some(LockSpec { kind: kind @ Kind::Semaphore, permits, weight, .. }) => {
+            format!("{key} ({kind}: {weight} of {permits} permits)")
+        }
+        Some(LockSpec { kind, mode, .. }) => format!("{key} ({kind}: {})", mode_word(mode)),
+    })
 }
 
 fn key(template: &Template, values: &RequestValues<'_>) -> Result<String, KeyRejection> {
@@ -153,11 +165,14 @@ fn values(
     method: &Method,
     in_force: fn(&str, Enforce) -> Enforce,
 ) -> Vec<ExplainedValue> {
-    let shown_above = ["name", "match", "key", "keys"];
+    let has_own_locks = rule.keys.as_ref().is_some_and(|keys| keys.have_own_locks());
+    let shown_above = ["name", "match", "key", "keys", "locks"];
     let fields = Table::Policy.fields().filter(|field| {
         // Of the statuses, those that differ from the table of outcomes.
         let is_set = rule.origins.contains_key(field.name);
+        let is_of_each_lock = has_own_locks && OF_EACH_LOCK.contains(&field.name);
         !shown_above.contains(&field.name)
+            && !is_of_each_lock
             && (is_set || !matches!(field.value_type, ValueType::Status(_)))
     });
     let mut rows: Vec<ExplainedValue> = fields

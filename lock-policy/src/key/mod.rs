@@ -2,6 +2,7 @@
 
 mod cookie_header;
 mod key_values;
+mod lock_template;
 mod rejection;
 mod request_values;
 mod sha256;
@@ -10,12 +11,15 @@ mod template_error;
 mod templates;
 mod untyped;
 
-use lock_core::LockKey;
+use lock_core::{__private::LockSpec, LockKey};
 use smallvec::SmallVec;
 
 use crate::settings::LockName;
 
 pub use key_values::KeyValues;
+pub use lock_template::LockTemplate;
+#[cfg(feature = "file")]
+pub(crate) use lock_template::TemplateLock;
 pub use rejection::KeyRejection;
 pub use request_values::{PathParameters, RequestValues};
 #[cfg(feature = "file")]
@@ -38,6 +42,8 @@ pub struct RequestKey {
     pub key: LockKey,
     /// The template of the key, which may be logged where the key may not.
     pub template: Option<LockName>,
+    /// Which lock it has; `None` for that of the policy.
+    pub own: Option<LockSpec>,
 }
 
 /// The keys of a request: most have one, which needs no allocation.
@@ -45,6 +51,6 @@ pub type RequestKeys = SmallVec<[RequestKey; 1]>;
 
 impl From<LockKey> for RequestKey {
     fn from(key: LockKey) -> Self {
-        Self { key, template: None }
+        Self { key, template: None, own: None }
     }
 }

@@ -34,6 +34,19 @@ pub enum KeyTemplateError {
     /// A list of templates is empty.
     #[error("the list of key templates is empty: name what is locked, such as `order:{{id}}`")]
     None,
+    /// Two templates of one request can give the same key, as two kinds of lock.
+    #[error(
+        "the key templates `{other}` and `{template}` can give one key, such as `{key}`, as two kinds of \
+         lock: give them different words"
+    )]
+    TwoKinds {
+        /// The text.
+        template: String,
+        /// The text of an earlier one.
+        other: String,
+        /// The shortest key that both give.
+        key: String,
+    },
     /// A list of templates contains the same one twice.
     #[error("the key template `{template}` is given twice; remove one")]
     Twice {

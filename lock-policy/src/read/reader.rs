@@ -73,10 +73,7 @@ impl Reader<'_> {
                 let texts: Vec<Option<Text>> =
                     items.iter().map(|item| self.text(name, value_type, item)).collect();
                 if texts.is_empty() {
-                    let what = format!("`{name}` is empty");
-                    let diagnostic = Diagnostic::new(toml.span(), what)
-                        .help(format!("it is {}", value_type.expected()));
-                    self.diagnostics.push(diagnostic);
+                    self.empty(name, value_type, toml);
                     return None;
                 }
                 let texts: Vec<Text> = texts.into_iter().collect::<Option<_>>()?;
@@ -99,6 +96,10 @@ impl Reader<'_> {
                 })
             }
             (ValueType::Tables(table) | ValueType::OneOrMore(table), DeValue::Array(items)) => {
+                if items.is_empty() && table == Table::Lock {
+                    self.empty(name, value_type, toml);
+                    return None;
+                }
                 let mut tables = Vec::new();
                 for item in items.iter() {
                     match item.get_ref() {
@@ -173,6 +174,11 @@ impl Reader<'_> {
             }
         }
         (found.len() == texts.len()).then_some(Value::Words(found))
+    }
+
+    fn empty(&mut self, name: &str, value_type: ValueType, toml: &Spanned<DeValue<'_>>) {
+        let diagnostic = Diagnostic::new(toml.span(), format!("`{name}` is empty"));
+        self.diagnostics.push(diagnostic.help(format!("it is {}", value_type.expected())));
     }
 
     fn wrong_type(&mut self, name: &str, value_type: ValueType, toml: &Spanned<DeValue<'_>>) {

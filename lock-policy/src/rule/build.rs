@@ -34,7 +34,7 @@ pub(crate) fn rule(
         }
         None => route(found, diagnostics),
     };
-    let keys = if attribute.is_none() { keys(fields, &route, diagnostics) } else { None };
+    let keys = if attribute.is_none() { keys(&effective, &route, diagnostics) } else { None };
     let name = fields.text("name").and_then(|text| name(text, diagnostics));
     let on_missing_key = on_missing_key(&effective, diagnostics);
     replace(&effective, keys.as_ref(), diagnostics);
@@ -47,11 +47,7 @@ pub(crate) fn rule(
         name: name?,
         matcher,
         kind: effective.word("kind").and_then(|word| word.parse().ok()),
-        mode: effective.word("mode").map(|word| match word {
-            "read" => LockMode::Read,
-            "write" => LockMode::Write,
-            _ => LockMode::ByMethod,
-        }),
+        mode: effective.word("mode").map(LockMode::of_word),
         keys: keys.map(Arc::new),
         on_missing_key,
         permits_for,

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use lock_core::Kind;
 use lock_key::{Segment, Template};
 
 use super::{
@@ -20,6 +21,7 @@ use crate::{
 /// A key of the file: a template, or what requests without a value share.
 struct RuleKey<'f> {
     rule: &'f Rule,
+    kind: Kind,
     template: Cow<'f, Template>,
     text: &'f Text,
     is_constant: bool,
@@ -33,10 +35,22 @@ pub(crate) fn check(
     let mut earlier: Vec<RuleKey<'_>> = Vec::new();
     for (rule, fields) in rules {
         let effective = EffectiveFields { rule: fields, defaults, of_attribute: false };
-        let keys = templates(rule, fields).map(|(key, text)| (Cow::Borrowed(key), text, false));
-        let constant = constant(rule, &effective).map(|(key, text)| (Cow::Owned(key), text, true));
-        for (template, text, is_constant) in keys.chain(constant) {
-            let this = RuleKey { rule, template, text, is_constant };
+        let of_rule = rule.kind.unwrap_or_default();
+        let keys = templates(rule, fields).map(|(key, text)| {
+            let kind = key.own().map_or(of_rule, |own| own.kind);
+            RuleKey {
+                rule,
+                kind,
+                template: Cow::Borrowed(key.template()),
+                text,
+                is_constant: false,
+            }
+        });
+        let constant = constant(rule, &effective).map(|(key, text)| {
+            let template = Cow::Owned(key);
+            RuleKey { rule, kind: of_rule, template, text, is_constant: true }
+        });
+        for this in keys.chain(constant) {
             diagnostics.extend(earlier.iter().filter_map(|other| common(other, &this)));
             earlier.push(this);
         }
@@ -44,7 +58,7 @@ pub(crate) fn check(
 }
 
 fn common(earlier: &RuleKey<'_>, this: &RuleKey<'_>) -> Option<Diagnostic> {
-    let [kind, other] = [this, earlier].map(|key| key.rule.kind.unwrap_or_default());
+    let [kind, other] = [this, earlier].map(|key| key.kind);
     // A constant may be meant to be a key of the template.
     let is_meant = this.is_constant
         || earlier.is_constant

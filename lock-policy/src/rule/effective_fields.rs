@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use http::StatusCode;
 
-use super::FieldOrigin;
+use super::{FieldOrigin, locks};
 use crate::{
     diagnostics::SourceFile,
     read::{Fields, Read, Value},
@@ -36,9 +36,11 @@ impl<'f> EffectiveFields<'f> {
         defaults.get(name).filter(|read| fits && !self.contradicts(name, read))
     }
 
-    /// Whether the rule itself decides otherwise how long requests wait: as `LockSettings::or`.
+    /// Whether the rule itself decides otherwise: which locks it has, or how long requests wait, as
+    /// `LockSettings::or`.
     fn contradicts(&self, name: &str, inherited: &Read) -> bool {
         match (name, self.rule.get("on_busy").and_then(Read::word)) {
+            ("kind" | "mode", _) => locks::are_in(self.rule),
             ("on_busy", _) => {
                 self.rule.get("wait").is_some() && matches!(inherited.word(), Some("wait" | "fail"))
             }
@@ -165,6 +167,6 @@ impl<'f> EffectiveFields<'f> {
     }
 }
 
-fn at_most_u32(count: usize) -> u32 {
+pub(super) fn at_most_u32(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -2,7 +2,7 @@
 
 use lock_key::{Placeholder, Template};
 
-use super::{Rule, effective_fields::EffectiveFields};
+use super::{Rule, effective_fields::EffectiveFields, locks};
 use crate::{
     diagnostics::{Diagnostic, closest},
     key::{KeyTemplate, KeyTemplates, SOURCES, Source, Untyped, is_untyped},
@@ -11,27 +11,29 @@ use crate::{
     settings::{OnMissingKey, Outcome},
 };
 
+/// The fields that name the keys, of which a rule has one.
+const NAMING: [&str; 3] = ["key", "keys", "locks"];
+
 /// Returns the templates of a rule for `route`; `None` if they have an error.
 pub(crate) fn keys(
-    fields: &Fields,
+    effective: &EffectiveFields<'_>,
     route: &RouteMatch,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<KeyTemplates> {
-    let texts: &[Text] = match (fields.get("key"), fields.get("keys")) {
-        (Some(_), Some(keys)) => {
+    let fields = effective.rule;
+    let mut given = NAMING.iter().filter_map(|name| Some((*name, fields.get(name)?)));
+    match (given.next(), given.next()) {
+        (Some((first, _)), Some((second, read))) => {
+            let what = format!("`{first}` and `{second}` are both given");
             diagnostics.push(
-                Diagnostic::new(keys.key.clone(), "`key` and `keys` are both given")
-                    .help("put every key into `keys`".to_owned()),
+                Diagnostic::new(read.key.clone(), what)
+                    .help(format!("put every key into `{second}`")),
             );
             return None;
         }
-        (Some(_), None) => std::slice::from_ref(fields.text("key")?),
-        (None, Some(_)) => fields.texts("keys")?,
         // The field is present and its error was already reported.
-        (None, None) if ["key", "keys"].iter().any(|key| fields.written.contains(key)) => {
-            return None;
-        }
-        (None, None) => {
+        (None, _) if NAMING.iter().any(|key| fields.written.contains(key)) => return None,
+        (None, _) => {
             diagnostics.push(
                 Diagnostic::new(fields.span.clone(), "[[policy]] has no `key`").help(
                     "name what is locked, such as key = \"order:{id:u64}\", or several with `keys`"
@@ -40,8 +42,11 @@ pub(crate) fn keys(
             );
             return None;
         }
-    };
+        (Some(_), None) => {}
+    }
+    let texts: Vec<&Text> = texts(fields).collect();
     let before = diagnostics.len();
+    let locks = locks::locks(effective, diagnostics);
     for (nth, text) in texts.iter().enumerate() {
         template(text, route, diagnostics);
         if let Some(first) = texts[..nth].iter().find(|first| first.value == text.value) {
@@ -55,20 +60,26 @@ pub(crate) fn keys(
     if diagnostics.len() > before {
         return None;
     }
-    // Everything that `parse` refuses was already reported, with the position in the file.
-    KeyTemplates::parse(texts.iter().map(|text| text.value.as_str())).ok()
+    // Everything that is refused here was already reported, with the position in the file.
+    match locks {
+        Some(locks) => KeyTemplates::of_locks(locks).ok(),
+        None => KeyTemplates::parse(texts.iter().map(|text| text.value.as_str())).ok(),
+    }
+}
+
+/// Returns the texts of the rule's templates.
+fn texts(fields: &Fields) -> impl Iterator<Item = &Text> {
+    let alone = fields.text("key").into_iter().chain(fields.texts("keys").unwrap_or_default());
+    alone.chain(fields.tables("locks").iter().filter_map(|lock| lock.text("key")))
 }
 
 /// Returns the templates of a built rule, with their texts in the file.
 pub(super) fn templates<'f>(
     rule: &'f Rule,
     fields: &'f Fields,
-) -> impl Iterator<Item = (&'f Template, &'f Text)> {
-    let texts = fields
-        .text("key")
-        .map_or_else(|| fields.texts("keys").unwrap_or_default(), std::slice::from_ref);
+) -> impl Iterator<Item = (&'f KeyTemplate, &'f Text)> {
     let templates = rule.keys.iter().flat_map(|templates| templates.iter());
-    templates.map(KeyTemplate::template).zip(texts)
+    templates.zip(texts(fields))
 }
 
 /// Returns the key that requests without a value of the rule's key share, as a template with its text in the
@@ -96,8 +107,8 @@ pub(crate) fn have_types(rule: &Rule, fields: &Fields, diagnostics: &mut Vec<Dia
     let Some(Untyped { what, help }) = rule.keys.as_ref().and_then(|keys| keys.untyped()) else {
         return;
     };
-    let mut spans = templates(rule, fields).flat_map(|(template, text)| {
-        let untyped = template.placeholders().filter(|placeholder| is_untyped(placeholder));
+    let mut spans = templates(rule, fields).flat_map(|(key, text)| {
+        let untyped = key.template().placeholders().filter(|placeholder| is_untyped(placeholder));
         untyped.map(|placeholder| text.part(placeholder.span.clone()))
     });
     let span = spans.next().unwrap_or_else(|| fields.span.clone());

@@ -5,6 +5,7 @@ pub(crate) mod common_keys;
 mod effective_fields;
 pub(crate) mod inherited_read;
 pub(crate) mod keys;
+mod locks;
 pub(crate) mod not_enforced;
 mod permits_for;
 pub(crate) mod replace;

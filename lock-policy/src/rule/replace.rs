@@ -47,7 +47,7 @@ pub(super) fn replace(
             "use another kind",
         );
     }
-    if rule.get("keys").is_some() {
+    if rule.get("keys").or(rule.get("locks")).is_some() {
         wrong(replaces, "a request is replaced under one key", "write `key`, and one template");
     }
     let shared = effective.get("on_missing_key").filter(|read| read.table().is_some());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::Kind;
 use lock_key::MAX_PERMITS;
 
-use super::{Rule, effective_fields::EffectiveFields};
+use super::{Rule, effective_fields::EffectiveFields, locks};
 use crate::{
     diagnostics::Diagnostic,
     matching::Matcher,
@@ -31,10 +31,18 @@ pub(crate) fn rule(
         request.and_then(|request| request.get("deadline")),
         diagnostics,
     );
-    reads_what_has_readers(&effective, diagnostics);
-    has_permits_if_a_semaphore(&effective, fields, diagnostics);
+    // Of several locks each is checked by itself.
+    if !locks::are_in(fields) {
+        lock(&effective, diagnostics);
+    }
     hold_is_not_beyond_the_lease(&effective, diagnostics);
     hold_ends_before_max_hold(&effective, diagnostics);
+}
+
+/// Checks which lock a rule has, or one of several.
+pub(super) fn lock(effective: &EffectiveFields<'_>, diagnostics: &mut Vec<Diagnostic>) {
+    reads_what_has_readers(effective, diagnostics);
+    has_permits_if_a_semaphore(effective, diagnostics);
 }
 
 fn fails_without_a_wait(fields: &Fields, diagnostics: &mut Vec<Diagnostic>) {
@@ -108,11 +116,7 @@ fn reads_what_has_readers(effective: &EffectiveFields<'_>, diagnostics: &mut Vec
     }
 }
 
-fn has_permits_if_a_semaphore(
-    effective: &EffectiveFields<'_>,
-    rule: &Fields,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+fn has_permits_if_a_semaphore(effective: &EffectiveFields<'_>, diagnostics: &mut Vec<Diagnostic>) {
     let kind = effective.word("kind");
     // A rule for an attribute may leave the kind to it.
     let is_semaphore = kind.map_or(effective.of_attribute, |kind| kind == SEMAPHORE);
@@ -149,7 +153,7 @@ fn has_permits_if_a_semaphore(
         );
     }
     if kind == Some(SEMAPHORE) && permits.is_none() && !effective.of_attribute {
-        let span = effective.get("kind").map_or(&rule.span, |kind| &kind.span);
+        let span = effective.get("kind").map_or(&effective.rule.span, |kind| &kind.span);
         diagnostics.push(
             Diagnostic::new(span.clone(), "a semaphore has no number of permits")
                 .help("add it to the rule, such as permits = 3".to_owned()),

@@ -24,6 +24,7 @@ const KINDS: &[&str] = &[
     Kind::Fenced.as_str(),
     Kind::Semaphore.as_str(),
 ];
+const MODES: &[&str] = &["read", "write", "auto"];
 const METHODS: &[&str] =
     &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
 
@@ -95,6 +96,8 @@ pub(crate) const REQUEST: &[Field] = &[
 
 const EXTRACTED: &str = "the attribute acquires its lock after the extractors have read the body";
 const REPLACED: &str = "the attribute says by itself whether its calls replace each other";
+const LOCKS_OF_ATTRIBUTE: &str = "the attribute has its locks, `all(..)`, which are checked against its \
+                                  arguments";
 const KEY_OF_ATTRIBUTE: &str = "the attribute has its key, which is checked against its arguments";
 
 pub(crate) const POLICY: &[Field] = &[
@@ -114,7 +117,7 @@ pub(crate) const POLICY: &[Field] = &[
             "key",
             ValueType::Text("order:{id:u64}"),
             "none",
-            "The key template of the lock. This or `keys` is required, except for attributes. A \
+            "The key template of the lock. This, `keys` or `locks` is required, except for attributes. A \
              placeholder without a type is compared as text: write `{id:u64}`, `{id:i64}`, \
              `{id:uuid}`, `{id:lower}`, or `{id:text}` if that is meant.",
         ),
@@ -129,9 +132,19 @@ pub(crate) const POLICY: &[Field] = &[
         ),
         KEY_OF_ATTRIBUTE,
     ),
+    not_on_attributes(
+        optional(
+            "locks",
+            ValueType::OneOrMore(Table::Lock),
+            "none",
+            "Several locks of different kinds, all or none. Each has its own kind, mode, permits and weight: \
+             none of the rule's or the defaults'.",
+        ),
+        LOCKS_OF_ATTRIBUTE,
+    ),
     inherited(
         "mode",
-        ValueType::Word(&["read", "write", "auto"]),
+        ValueType::Word(MODES),
         "auto",
         "The mode of the lock; `auto`: `GET`, `HEAD` and `OPTIONS` read, other methods \
          write.",
@@ -347,6 +360,31 @@ pub(crate) const POLICY: &[Field] = &[
         ValueType::Table(Table::Answers),
         "none",
         "The texts and functions of the other outcomes.",
+    ),
+];
+
+/// The fields that a rule with `locks` cannot have: each lock has its own.
+pub(crate) const OF_EACH_LOCK: [&str; 5] = ["kind", "mode", "permits", "permits_for", "weight"];
+
+pub(crate) const LOCK: &[Field] = &[
+    required(
+        "key",
+        ValueType::Text("exports:{tenant:lower}"),
+        "The key template of the lock, as the rule's `key`.",
+    ),
+    optional("kind", ValueType::Word(KINDS), "read_write", "The kind of lock."),
+    optional("mode", ValueType::Word(MODES), "auto", "The mode of the lock, as the rule's `mode`."),
+    optional(
+        "permits",
+        ValueType::Count,
+        "none",
+        "With kind \"semaphore\", which requires it: how many permits the key has.",
+    ),
+    optional(
+        "weight",
+        ValueType::Count,
+        "1",
+        "With kind \"semaphore\": how many of its permits a request takes.",
     ),
 ];
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{
+    fields::OF_EACH_LOCK,
     table::{Field, Table},
     value_type::ValueType,
 };
@@ -31,6 +32,7 @@ fn definition(table: Table) -> &'static str {
         Table::Policy => "policy",
         Table::Match => "match",
         Table::Header => "header",
+        Table::Lock => "lock",
         Table::PermitsFor => "permits_for",
         Table::Missing => "on_missing_key",
         Table::Answers => "answers",
@@ -55,7 +57,12 @@ fn object(table: Table) -> Value {
                 "properties": { "match": { "required": ["attribute"] } },
                 "required": ["match"],
             });
-            let one_key = [json!({ "required": ["key"] }), json!({ "required": ["keys"] })];
+            let of_each_lock = OF_EACH_LOCK.map(|name| json!({ "required": [name] }));
+            let one_key = [
+                json!({ "required": ["key"] }),
+                json!({ "required": ["keys"] }),
+                json!({ "required": ["locks"], "not": { "anyOf": of_each_lock } }),
+            ];
             object["if"] = attribute;
             object["then"] = json!({ "not": { "anyOf": not_on_attributes() } });
             object["else"] = json!({ "oneOf": one_key });

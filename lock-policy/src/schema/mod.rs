@@ -8,6 +8,6 @@ pub(crate) mod json_schema;
 mod table;
 mod value_type;
 
-pub(crate) use fields::OUTCOMES;
+pub(crate) use fields::{OF_EACH_LOCK, OUTCOMES};
 pub(crate) use table::{Field, Table};
 pub(crate) use value_type::ValueType;

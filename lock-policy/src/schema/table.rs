@@ -2,7 +2,7 @@
 
 use super::{
     fields::{
-        ANSWER, ANSWERS, FILE, HEADER, MATCH, MISSING, OUTCOMES, PERMITS_FOR, POLICY, REQUEST,
+        ANSWER, ANSWERS, FILE, HEADER, LOCK, MATCH, MISSING, OUTCOMES, PERMITS_FOR, POLICY, REQUEST,
     },
     value_type::ValueType,
 };
@@ -30,6 +30,7 @@ pub(crate) enum Table {
     Policy,
     Match,
     Header,
+    Lock,
     PermitsFor,
     Missing,
     Answers,
@@ -37,13 +38,14 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::File,
         Self::Request,
         Self::Defaults,
         Self::Policy,
         Self::Match,
         Self::Header,
+        Self::Lock,
         Self::PermitsFor,
         Self::Missing,
         Self::Answers,
@@ -59,6 +61,7 @@ impl Table {
             Self::Policy => "[[policy]]",
             Self::Match => "match",
             Self::Header => "header",
+            Self::Lock => "locks",
             Self::PermitsFor => "permits_for",
             Self::Missing => "on_missing_key",
             Self::Answers => "answers",
@@ -73,6 +76,7 @@ impl Table {
             Self::Defaults | Self::Policy => POLICY,
             Self::Match => MATCH,
             Self::Header => HEADER,
+            Self::Lock => LOCK,
             Self::PermitsFor => PERMITS_FOR,
             Self::Missing => MISSING,
             Self::Answers => ANSWERS,

@@ -9,7 +9,10 @@ pub(crate) mod outcome;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use http::StatusCode;
-use lock_core::__private::{AcquireOptions, PolicyOptions};
+use lock_core::{
+    __private::{AcquireOptions, LockSpec, PolicyOptions},
+    Kind, Mode,
+};
 
 pub use enums::{
     Enforce, HoldUntil, OnBusy, OnDisconnect, OnLost, OnMissingKey, OnStoreDown, Release,
@@ -140,6 +143,12 @@ impl AnswerOverride {
 }
 
 impl LockSettings {
+    /// Returns the lock that every key of the policy has.
+    pub fn lock(&self, kind: Kind, mode: Mode) -> LockSpec {
+        let (permits, weight) = (self.permits.unwrap_or_default(), self.weight.unwrap_or(1));
+        LockSpec { kind, mode, permits, weight }
+    }
+
     /// Returns the options of the acquisitions of the policy with this name. They fail fast while the
     /// store is down.
     pub fn options(&self, name: &LockName) -> PolicyOptions {
@@ -158,7 +167,7 @@ impl LockSettings {
             Some(OnBusy::Skip) => Some(self.wait.unwrap_or_default()),
             _ => self.wait,
         };
-        PolicyOptions { wait, permits: self.permits, weight: self.weight, options }
+        PolicyOptions { wait, options }
     }
 
     /// Returns why no request can have a lock with these settings, as far as they alone show it. Those of a

@@ -17,6 +17,16 @@ pub enum LockMode {
 }
 
 impl LockMode {
+    /// Returns the mode that a policy file writes as this word.
+    #[cfg(feature = "file")]
+    pub(crate) fn of_word(word: &str) -> Self {
+        match word {
+            "read" => Self::Read,
+            "write" => Self::Write,
+            _ => Self::ByMethod,
+        }
+    }
+
     /// Returns the mode for a request with this method, on a kind with readers.
     #[must_use]
     pub fn of(self, method: &Method) -> Mode {

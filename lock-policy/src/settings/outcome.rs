@@ -23,7 +23,8 @@ use lock_core::AcquireError;
 ///
 /// The problem type is written `urn:lock-tower:problem:lock-busy`. The body is
 /// `application/problem+json` (RFC 9457) with the members `type`, `title`, `status`, `detail`,
-/// `lock` (the lock's name, never its key), `kind`, `mode`, `permits` of a semaphore, `executed`, `retry_after_ms` beside a
+/// `lock` (the lock's name, never its key), `busy` (of several locks the one that was busy, by the template of its
+/// key), `kind`, `mode`, `permits` of a semaphore, `executed`, `retry_after_ms` beside a
 /// `Retry-After`, and `request_id` if the request had an `x-request-id`.
 ///
 /// `executed` describes the handler: `false` means that it was not even called. It is `true` where a newer

@@ -2,14 +2,14 @@
 
 use std::{
     fmt,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Once, OnceLock},
     time::Duration,
 };
 
 use http::StatusCode;
-use lock_core::{Kind, Mode};
+use lock_core::{__private::LockSpec, Kind, LockClient, LockKey, Mode};
 use lock_policy::{
-    __private::{AnswerOverride, LockName, LockSettings},
+    __private::{AnswerOverride, LockName, LockSettings, RequestKey, RequestKeys},
     OnBusy, Outcome, ReplaceBy,
 };
 
@@ -30,9 +30,11 @@ use crate::{
 pub struct Spec {
     /// Names the function in logs and problem documents.
     pub name: &'static str,
-    /// Which kind of lock.
+    /// Several keys, in the order in which they are computed; none for a single one.
+    pub keys: &'static [DeclaredKey],
+    /// Which kind of lock, unless each key has its own.
     pub kind: Kind,
-    /// Read or write.
+    /// Read or write: of several locks the stronger.
     pub mode: Mode,
     /// `None`: the client's.
     pub wait: Option<Duration>,
@@ -58,19 +60,30 @@ pub struct Spec {
     pub statuses: &'static [(Outcome, u16)],
 }
 
+/// One of several keys of an attribute.
+#[derive(Debug, Clone, Copy)]
+pub struct DeclaredKey {
+    /// The template.
+    pub template: &'static str,
+    /// Which lock it has; `None` for the attribute's.
+    pub own: Option<LockSpec>,
+}
+
 /// The lock of one attribute, a static of the program: its policy is made with the first call.
 pub struct DeclaredLock {
     spec: Spec,
     policy: OnceLock<Arc<Policy>>,
     #[cfg_attr(not(feature = "axum"), allow(dead_code))]
     limit: OnceLock<Arc<PrincipalLocks>>,
+    /// Whether its first keys were looked at.
+    begun: Once,
 }
 
 impl DeclaredLock {
     /// Declares the lock.
     #[must_use]
     pub const fn new(spec: Spec) -> Self {
-        Self { spec, policy: OnceLock::new(), limit: OnceLock::new() }
+        Self { spec, policy: OnceLock::new(), limit: OnceLock::new(), begun: Once::new() }
     }
 
     /// Returns the principal with its limit, if the attribute has one.
@@ -85,8 +98,34 @@ impl DeclaredLock {
         let Spec { name, mode, .. } = self.spec;
         let code = self.policy.get_or_init(|| Arc::new(self.spec.policy()));
         match attribute_rules::find(rules, name) {
-            Some(rule) => (Arc::new(rule.over(code)), rule.mode(mode)),
+            Some(rule) => (Arc::new(rule.over(code)), rule.mode(code, mode)),
             None => (Arc::clone(code), mode),
+        }
+    }
+
+    /// Returns the attribute's keys for a call.
+    pub(super) fn keys<E>(
+        &self,
+        keys: impl IntoIterator<Item = Result<LockKey, E>>,
+    ) -> Result<RequestKeys, E> {
+        let keys = keys.into_iter().enumerate().map(|(nth, key)| {
+            Ok(match self.spec.keys.get(nth) {
+                None => key?.into(),
+                Some(DeclaredKey { template, own }) => {
+                    RequestKey { key: key?, template: Some(LockName::Fixed(template)), own: *own }
+                }
+            })
+        });
+        keys.collect()
+    }
+
+    /// Logs with the first keys that they are acquired one after the other, where they are.
+    pub(super) fn warn_of_steps(&self, client: &LockClient, policy: &Policy, keys: &[RequestKey]) {
+        if keys.len() > 1 {
+            self.begun.call_once(|| {
+                let keys = keys.iter().map(|key| key.key.clone()).collect();
+                policy.warn_of_steps(client, &[keys]);
+            });
         }
     }
 }
@@ -118,7 +157,8 @@ impl Spec {
             answers: answers.collect(),
             ..LockSettings::default()
         };
-        Policy { settings, holds, ..Policy::new(name, self.kind) }
+        let own = self.keys.iter().any(|key| key.own.is_some());
+        Policy { settings, holds, ..Policy::new(name, (!own).then_some(self.kind)) }
     }
 }
 

@@ -2,7 +2,8 @@ use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use lock_core::{
-    __private::ValueError, AcquireError, LockClient, LockError, LockKey, Mode, MultiGuard,
+    __private::ValueError, AcquireError, InvalidOptions, LockClient, LockError, LockKey, Mode,
+    MultiGuard,
 };
 use lock_policy::{
     __private::{RequestKey, RequestKeys, ShadowOutcome},
@@ -57,13 +58,13 @@ pub async fn run<F: Future>(
     if policy.settings.on_lost.is_some() {
         Arc::make_mut(&mut policy).settings.on_lost = None;
     }
-    let not_finished = |error: LockError| {
+    let not_finished = |error: LockError, keys: RequestKeys| {
         let (policy, caller) = (Arc::clone(&policy), Arc::clone(&context.caller));
-        Box::new(NotFinished { error, policy, mode, caller })
+        Box::new(NotFinished { error, policy, mode, caller, keys })
     };
     let enforce = policy.enforce();
     let locks = FunctionLocks { client, context: &context, policy: &policy, mode };
-    let keys = match lock_keys(keys) {
+    let keys = match lock_keys(lock, keys) {
         Ok(keys) => keys,
         // A shadow lock never rejects a request.
         Err(_) if lets_keyless_pass(enforce) => {
@@ -74,9 +75,10 @@ pub async fn run<F: Future>(
         }
         Err(invalid) => {
             record::refused(&policy.name, mode, Outcome::KeyInvalid);
-            return Err(not_finished(invalid));
+            return Err(not_finished(invalid, RequestKeys::new()));
         }
     };
+    lock.warn_of_steps(client, &policy, &keys);
     let EnforcementSplit { enforced, shadowed } = split(enforce, &keys);
     let shadow = locks.shadow(&keys, shadowed);
     let inside = if enforced.len() == keys.len() && !keys.is_empty() {
@@ -89,7 +91,8 @@ pub async fn run<F: Future>(
         record::unlocked(&policy.name, mode, unlocked);
         (None, Some(unlocked))
     } else {
-        (Some(locks.acquire(&enforced, is_request).await.map_err(not_finished)?), None)
+        let acquired = locks.acquire(&enforced, is_request).await;
+        (Some(acquired.map_err(|error| not_finished(error, keys.clone()))?), None)
     };
     let mut held =
         RequestHold::new(inside.clone(), Arc::clone(&policy), mode, guard, unlocked, shadow, None);
@@ -99,7 +102,7 @@ pub async fn run<F: Future>(
     held.done(done.is_ok());
     let lost = held.loss();
     held.end(lost);
-    done.map_err(|lost| not_finished(lost.into()))
+    done.map_err(|lost| not_finished(lost.into(), keys))
 }
 
 /// A function's body that was not run under its locks, or not to its end.
@@ -110,6 +113,7 @@ pub struct NotFinished {
     policy: Arc<Policy>,
     mode: Mode,
     caller: Arc<Caller>,
+    keys: RequestKeys,
 }
 
 /// Whether another holder has the lock.
@@ -147,10 +151,14 @@ pub struct InResponse;
 #[cfg(feature = "axum")]
 impl FunctionOutput<InResponse> for axum::response::Response {
     async fn of(not_finished: NotFinished) -> Self {
-        let NotFinished { error, policy, mode, caller } = not_finished;
-        let rejection = Rejection::not_finished(&caller, error, &policy.holds);
+        let NotFinished { error, policy, mode, caller, keys } = not_finished;
+        let rejection = Rejection::not_finished(&caller, error.clone(), &policy.holds);
         let rejection = Rejection { is_counted: true, ..rejection };
-        reject::answer(policy.reject(mode, rejection), None).await.map(axum::body::Body::from)
+        let mut rejection = policy.reject(mode, rejection);
+        if let LockError::Acquire(error) = &error {
+            rejection = rejection.naming_busy(&keys, error);
+        }
+        reject::answer(rejection, None).await.map(axum::body::Body::from)
     }
 }
 
@@ -178,7 +186,9 @@ impl FunctionLocks<'_> {
         in_request: bool,
     ) -> Result<MultiGuard, LockError> {
         let (policy, mode) = (self.policy, self.mode);
-        let keys = keys.iter().map(|key| key.key.clone());
+        if let Some(why) = policy.mistake(keys) {
+            return Err(AcquireError::from(InvalidOptions::new(why)).into());
+        }
         let acquire = policy.acquire(self.client, &self.context.scope, mode, keys);
         let acquire = if in_request {
             WaitBudget::of(self.context.deadline, Duration::ZERO).limit(acquire)
@@ -197,7 +207,7 @@ impl FunctionLocks<'_> {
     }
 
     /// The measurement of the keys for which the lock is not enforced.
-    fn shadow(&self, all: &[RequestKey], keys: Vec<LockKey>) -> Option<Shadow> {
+    fn shadow(&self, all: &[RequestKey], keys: Vec<RequestKey>) -> Option<Shadow> {
         if keys.is_empty() {
             return None;
         }
@@ -205,7 +215,7 @@ impl FunctionLocks<'_> {
         let logged = LoggedRequest::begin(self.client, policy, self.mode, &keys, None, || {
             all.iter().any(|key| self.context.encloses(&key.key))
         });
-        let acquire = policy.acquire(self.client, &self.context.scope, self.mode, keys);
+        let acquire = policy.acquire(self.client, &self.context.scope, self.mode, &keys);
         Some(Shadow::new(policy.name.clone(), acquire, logged))
     }
 
@@ -214,8 +224,7 @@ impl FunctionLocks<'_> {
         self.context.inside(Enclosing {
             name: self.policy.name.clone(),
             keys: keys.into(),
-            kind: self.policy.kind,
-            mode: self.mode,
+            lock: self.policy.lock(self.mode),
             enforced: false,
             around: None,
         })
@@ -224,9 +233,9 @@ impl FunctionLocks<'_> {
 
 /// Returns the keys, unless a value is not a valid key.
 fn lock_keys(
+    lock: &DeclaredLock,
     keys: impl IntoIterator<Item = Result<String, ValueError>>,
 ) -> Result<RequestKeys, LockError> {
     let keys = keys.into_iter();
-    let keys = keys.map(|key| Ok(LockKey::try_from(key?).map_err(AcquireError::from)?.into()));
-    keys.collect()
+    lock.keys(keys.map(|key| Ok(LockKey::try_from(key?).map_err(AcquireError::from)?)))
 }

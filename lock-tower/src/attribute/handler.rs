@@ -6,10 +6,7 @@ use axum::{
 };
 use futures_util::FutureExt;
 use lock_core::{__private::ValueError, LockKey};
-use lock_policy::{
-    __private::{RequestKey, RequestKeys},
-    KeyRejection,
-};
+use lock_policy::{__private::RequestKeys, KeyRejection};
 use tracing::Instrument;
 
 use super::{
@@ -52,7 +49,7 @@ where
     };
     let enforce = policy.enforce();
     let (keys, limited) = match principal.transpose() {
-        Ok(principal) => (lock_keys(keys), principal.and_then(|name| lock.limited(name))),
+        Ok(principal) => (lock_keys(lock, keys), principal.and_then(|name| lock.limited(name))),
         Err(invalid) => (Err(invalid.into()), None),
     };
     let keys = match keys_of(&policy, mode, enforce, &context.caller, keys) {
@@ -60,6 +57,7 @@ where
         Err(rejection) => return reject::answer(rejection, request).await.map(Body::from),
     };
     let client = context.client.clone();
+    lock.warn_of_steps(&client, &policy, &keys);
     let pending = PendingLocks {
         policy,
         client,
@@ -122,8 +120,8 @@ impl<T: Into<OfNothing> + IntoResponse> HandlerOutput<OfNothing> for T {
 /// Returns the attribute's keys. Their values come from the request, so an invalid one is the
 /// client's fault.
 fn lock_keys(
+    lock: &DeclaredLock,
     keys: impl IntoIterator<Item = Result<String, ValueError>>,
 ) -> Result<RequestKeys, KeyRejection> {
-    let keys = keys.into_iter().map(|key| Ok(RequestKey::from(LockKey::try_from(key?)?)));
-    keys.collect()
+    lock.keys(keys.into_iter().map(|key| Ok(LockKey::try_from(key?)?)))
 }

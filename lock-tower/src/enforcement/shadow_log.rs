@@ -10,8 +10,11 @@ use std::{
 };
 
 use http::request::Parts;
-use lock_core::{__private::log_hashes, Kind, LockClient, LockKey, Mode};
-use lock_policy::Enforce;
+use lock_core::{
+    __private::{LockSpec, log_hashes},
+    Kind, LockClient, LockKey, Mode,
+};
+use lock_policy::{__private::RequestKey, Enforce};
 use tokio::time::Instant;
 use tracing::{Level, level_filters::LevelFilter};
 
@@ -21,7 +24,8 @@ const TARGET: &str = "lock_tower::shadow";
 
 /// A request at work, written to the log when it ends.
 pub(crate) struct LoggedRequest {
-    line: Line,
+    /// One for the keys of each kind of lock that the request has.
+    lines: Vec<Line>,
     since: Instant,
 }
 
@@ -57,54 +61,66 @@ impl LoggedRequest {
         client: &LockClient,
         policy: &Policy,
         mode: Mode,
-        keys: &[LockKey],
+        keys: &[RequestKey],
         path: Option<&str>,
         is_reentry: impl FnOnce() -> bool,
     ) -> Option<Self> {
         if !is_on() || is_reentry() {
             return None;
         }
-        // In the order in which the lock takes them.
-        let mut keys = keys.to_vec();
-        keys.sort();
-        keys.dedup();
-        let hashes = log_hashes(client, &keys, path);
-        let of_semaphore = policy.kind == Kind::Semaphore;
+        let of_policy = policy.lock(mode);
+        let mut groups: Vec<(LockSpec, Vec<LockKey>)> = Vec::new();
+        for key in keys {
+            let lock = key.own.unwrap_or(of_policy);
+            match groups.iter_mut().find(|(known, _)| *known == lock) {
+                Some((_, keys)) => keys.push(key.key.clone()),
+                None => groups.push((lock, vec![key.key.clone()])),
+            }
+        }
         let since = Instant::now();
-        let line = Line {
-            policy: policy.name.to_string(),
-            kind: policy.kind,
-            mode,
-            keys: hashes.keys.join(","),
-            path: hashes.path,
-            hashed_by: hashes.hashed_by,
-            client: hashes.client,
-            permits: policy.settings.permits.filter(|_| of_semaphore),
-            weight: policy.settings.weight.filter(|_| of_semaphore),
-            arrived_us: unix_microseconds(since),
+        let line = |(lock, mut keys): (LockSpec, Vec<LockKey>)| {
+            // In the order in which the lock takes them.
+            keys.sort();
+            keys.dedup();
+            let hashes = log_hashes(client, &keys, path);
+            let of_semaphore = lock.kind == Kind::Semaphore;
+            Line {
+                policy: policy.name.to_string(),
+                kind: lock.kind,
+                mode: lock.mode,
+                keys: hashes.keys.join(","),
+                path: hashes.path,
+                hashed_by: hashes.hashed_by,
+                client: hashes.client,
+                permits: of_semaphore.then_some(lock.permits),
+                weight: Some(lock.weight).filter(|weight| of_semaphore && *weight != 1),
+                arrived_us: unix_microseconds(since),
+            }
         };
-        Some(Self { line, since })
+        Some(Self { lines: groups.into_iter().map(line).collect(), since })
     }
 }
 
 impl Drop for LoggedRequest {
     fn drop(&mut self) {
-        let (line, held) = (&self.line, self.since.elapsed());
-        tracing::debug!(
-            target: TARGET,
-            policy = line.policy,
-            kind = line.kind.as_str(),
-            mode = line.mode.as_str(),
-            keys = line.keys,
-            path = line.path,
-            hashed_by = line.hashed_by,
-            client = line.client,
-            permits = line.permits,
-            weight = line.weight,
-            arrived_us = line.arrived_us,
-            held_us = u64::try_from(held.as_micros()).unwrap_or(u64::MAX),
-            "a request in shadow mode"
-        );
+        let held = self.since.elapsed();
+        for line in &self.lines {
+            tracing::debug!(
+                target: TARGET,
+                policy = line.policy,
+                kind = line.kind.as_str(),
+                mode = line.mode.as_str(),
+                keys = line.keys,
+                path = line.path,
+                hashed_by = line.hashed_by,
+                client = line.client,
+                permits = line.permits,
+                weight = line.weight,
+                arrived_us = line.arrived_us,
+                held_us = u64::try_from(held.as_micros()).unwrap_or(u64::MAX),
+                "a request in shadow mode"
+            );
+        }
     }
 }
 

@@ -12,7 +12,7 @@ const SHADOW: &str = "lock-shadow:";
 #[derive(Debug)]
 pub(crate) struct EnforcementSplit<'k> {
     pub(crate) enforced: Cow<'k, [RequestKey]>,
-    pub(crate) shadowed: Vec<LockKey>,
+    pub(crate) shadowed: Vec<RequestKey>,
 }
 
 /// Splits the keys. Each key is decided separately, so that two requests agree on every key that
@@ -27,7 +27,10 @@ pub(crate) fn split(enforce: Enforce, keys: &[RequestKey]) -> EnforcementSplit<'
             Enforce::Off => {}
             _ if counts_for(enforce, &key.key) => enforced.push(key.clone()),
             // A key that is too long for the prefix is not measured.
-            _ => shadowed.extend(LockKey::try_from(format!("{SHADOW}{}", key.key))),
+            _ => shadowed.extend(
+                LockKey::try_from(format!("{SHADOW}{}", key.key))
+                    .map(|shadow| RequestKey { key: shadow, ..key.clone() }),
+            ),
         }
     }
     EnforcementSplit { enforced: enforced.into(), shadowed }
@@ -92,7 +95,7 @@ mod tests {
         let keys = keys(1);
         let shadow = split(Enforce::Shadow, &keys);
         assert!(shadow.enforced.is_empty());
-        assert_eq!(shadow.shadowed[0].as_str(), "lock-shadow:order:0");
+        assert_eq!(shadow.shadowed[0].key.as_str(), "lock-shadow:order:0");
         let off = split(Enforce::Off, &keys);
         assert!(off.enforced.is_empty() && off.shadowed.is_empty());
     }

@@ -152,7 +152,7 @@ impl Locked {
         let Some(reacquire) = &self.entry().reacquire else {
             return Err(InvalidOptions::new("the request has no lock to keep").into());
         };
-        if self.entry().is_semaphore() {
+        if self.entry().has_permits() {
             // It would take further permits, and wait for them while it has some.
             let why = "a request's permits cannot be kept: acquire permits in the task itself";
             return Err(InvalidOptions::new(why).into());

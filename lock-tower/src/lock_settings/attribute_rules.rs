@@ -1,9 +1,12 @@
 //! A policy file's rules for attributes, by name.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Once},
+};
 
 use lock_core::{Kind, Mode};
-use lock_policy::LockMode;
+use lock_policy::{__private::LockSettings, LockMode};
 
 use super::policy::Policy;
 
@@ -20,6 +23,8 @@ pub(crate) struct AttributeRule {
     pub(crate) kind: Option<Kind>,
     pub(crate) mode: Option<LockMode>,
     pub(crate) policy: Policy,
+    /// Whether it is logged that the attribute's locks have kinds that the rule cannot change.
+    pub(crate) noted: Once,
 }
 
 /// Returns the rule for the named attribute, from this file or one further out.
@@ -69,19 +74,30 @@ impl AttributeRules {
 impl AttributeRule {
     /// Applies this rule to an attribute's policy: the file's settings override the code's.
     pub(crate) fn over(&self, code: &Policy) -> Policy {
+        let LockSettings { permits, weight, .. } = self.policy.settings;
+        let changes = self.kind.is_some() || self.mode.is_some() || permits.or(weight).is_some();
+        if code.kind.is_none() && changes {
+            self.noted.call_once(|| {
+                tracing::error!(
+                    policy = &*self.policy.name,
+                    "the rule's `kind`, `mode`, `permits` and `weight` have no effect: the attribute has \
+                     several locks (`all(..)`), each with its own; leave them out of the rule"
+                );
+            });
+        }
         Policy {
-            kind: self.kind.unwrap_or(code.kind),
+            kind: code.kind.map(|kind| self.kind.unwrap_or(kind)),
             settings: self.policy.settings.clone().or(&code.settings),
             ..self.policy.clone()
         }
     }
 
-    pub(crate) fn mode(&self, code: Mode) -> Mode {
-        match self.mode {
+    pub(crate) fn mode(&self, code: &Policy, of_code: Mode) -> Mode {
+        match self.mode.filter(|_| code.kind.is_some()) {
             Some(LockMode::Read) => Mode::Read,
             Some(LockMode::Write) => Mode::Write,
             // A function has no request method.
-            _ => code,
+            _ => of_code,
         }
     }
 }

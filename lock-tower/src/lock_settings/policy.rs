@@ -7,11 +7,11 @@ use std::{
 };
 
 use lock_core::{
-    __private::{self, OneOrMany, PolicyOptions},
+    __private::{self, LockSpec, OneOrMany, PolicyOptions},
     Acquire, Kind, LockClient, LockKey, Mode, Scope,
 };
 use lock_policy::{
-    __private::{LockName, LockSettings, kill_switch},
+    __private::{LockName, LockSettings, RequestKey, kill_switch},
     Enforce, OnBusy, Outcome,
 };
 
@@ -29,7 +29,8 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct Policy {
     pub(crate) name: LockName,
-    pub(crate) kind: Kind,
+    /// `None`: each key says by itself which lock it has.
+    pub(crate) kind: Option<Kind>,
     pub(crate) settings: LockSettings,
     pub(crate) fallbacks: BTreeMap<Outcome, Fallback>,
     pub(crate) holds: Arc<HoldTimes>,
@@ -39,7 +40,7 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    pub(crate) fn new(name: LockName, kind: Kind) -> Self {
+    pub(crate) fn new(name: LockName, kind: Option<Kind>) -> Self {
         Self {
             name,
             kind,
@@ -52,15 +53,51 @@ impl Policy {
     }
 
     /// Creates the acquisition of these keys with the policy's settings.
-    pub(crate) fn acquire(
+    pub(crate) fn acquire<'k>(
         &self,
         client: &LockClient,
         scope: &Scope,
         mode: Mode,
-        keys: impl IntoIterator<Item = LockKey>,
+        keys: impl IntoIterator<Item = &'k RequestKey>,
+    ) -> Acquire<OneOrMany> {
+        let lock = self.lock(mode);
+        let keys = keys.into_iter().map(|key| (key.key.clone(), key.own.unwrap_or(lock)));
+        self.acquire_locks(client, scope, keys)
+    }
+
+    /// Creates the acquisition of these locks with the policy's settings.
+    pub(crate) fn acquire_locks(
+        &self,
+        client: &LockClient,
+        scope: &Scope,
+        locks: impl IntoIterator<Item = (LockKey, LockSpec)>,
     ) -> Acquire<OneOrMany> {
         let options = self.options.0.get_or_init(|| self.settings.options(&self.name));
-        __private::acquire(client, keys, (self.kind, mode), options, Some(scope.clone()))
+        __private::acquire(client, locks, options, Some(scope.clone()))
+    }
+
+    /// Returns the lock of a key that does not say by itself which it has.
+    pub(crate) fn lock(&self, mode: Mode) -> LockSpec {
+        self.settings.lock(self.kind.unwrap_or_default(), mode)
+    }
+
+    /// Returns why no request can have the locks on these keys, as far as the settings and they show it.
+    pub(crate) fn mistake(&self, keys: &[RequestKey]) -> Option<String> {
+        self.settings.mistake().or_else(|| two_kinds(keys))
+    }
+
+    /// Logs that a request acquires its locks one after the other, if that is so for some of these requests'
+    /// keys.
+    pub(crate) fn warn_of_steps(&self, client: &LockClient, requests: &[Vec<LockKey>]) {
+        if requests.iter().any(|keys| !__private::acquires_in_one_step(client, keys)) {
+            tracing::warn!(
+                policy = &*self.name,
+                "a request acquires these locks one after the other, in the order of their keys, and holds \
+                 the first ones while it waits for the next: a limit counts requests that wait, too. In a \
+                 cluster of Redis write one hash tag into all keys, such as `{{{{exports}}}}:all`; ZooKeeper \
+                 has no other way"
+            );
+        }
     }
 
     /// Returns for which requests the lock is enforced at this moment: the kill switch may turn it off.
@@ -102,7 +139,8 @@ impl Policy {
         let outcome = self.outcome(rejection.outcome);
         let lock = RejectedLock {
             label: self.label(mode),
-            permits: self.settings.permits.filter(|_| self.kind == Kind::Semaphore),
+            permits: self.settings.permits.filter(|_| self.kind == Some(Kind::Semaphore)),
+            busy: None,
             answer: self.settings.answers.get(&outcome).cloned(),
             fallback: self.fallbacks.get(&outcome).cloned(),
         };
@@ -116,6 +154,29 @@ impl Policy {
             _ => refused,
         }
     }
+}
+
+/// Describes two of these keys that are the same and do not have the same lock.
+fn two_kinds(keys: &[RequestKey]) -> Option<String> {
+    if keys.len() < 2 {
+        return None;
+    }
+    let clash = |(one, other): (&RequestKey, &RequestKey)| {
+        let (own, of_other) = (one.own?, other.own?);
+        let fits = own.is_covered_by(of_other) || of_other.is_covered_by(own);
+        (one.key == other.key && !fits).then(|| {
+            let [one, other] = [one, other].map(|key| key.template.as_deref().unwrap_or("?"));
+            format!(
+                "the templates `{one}` and `{other}` give one key for this request, as two kinds of lock or \
+                 with two numbers of permits: write different words into them"
+            )
+        })
+    };
+    let mut pairs = keys
+        .iter()
+        .enumerate()
+        .flat_map(|(nth, key)| keys[..nth].iter().map(move |earlier| (earlier, key)));
+    pairs.find_map(clash)
 }
 
 /// A value that is made from the policy when it is first needed. A copy of the policy makes its own, since it

@@ -16,8 +16,8 @@
 //!
 //! Its details are those of [`google.rpc`](tonic_types): an `ErrorInfo` whose domain is
 //! `lock-tower`, whose reason is the last part of the problem type, such as `lock-busy`, and whose
-//! metadata has `executed` (`false`, `true` or `unknown`), and `lock`, `kind`, `mode` and `permits` where they
-//! are known; and a `RetryInfo` beside the outcomes that have a `Retry-After`.
+//! metadata has `executed` (`false`, `true` or `unknown`), and `lock`, `busy`, `kind`, `mode` and `permits` where
+//! they are known; and a `RetryInfo` beside the outcomes that have a `Retry-After`.
 //!
 //! A status that a layer ([`answer_status`](crate::RequestLockLayer::answer_status)), an attribute or a
 //! policy file sets, such as `busy_status = 409`, concerns HTTP alone: the codes stay. A policy's text
@@ -75,13 +75,18 @@ pub fn status(error: impl Into<LockError>) -> Status {
 /// The answer to a request that is not carried out under its lock.
 pub(super) fn respond(rejection: &Rejection, retry_after: Option<Duration>) -> Response<Bytes> {
     let mut metadata = HashMap::new();
-    if let Some(lock) = rejection.label() {
-        metadata.insert("lock".to_owned(), public_name(&lock.name).to_owned());
-        metadata.insert("kind".to_owned(), lock.kind.as_str().to_owned());
-        metadata.insert("mode".to_owned(), lock.mode.as_str().to_owned());
-    }
-    if let Some(permits) = rejection.lock.as_ref().and_then(|lock| lock.permits) {
-        metadata.insert("permits".to_owned(), permits.to_string());
+    if let Some(lock) = &rejection.lock {
+        metadata.insert("lock".to_owned(), public_name(&lock.label.name).to_owned());
+        if let Some(busy) = &lock.busy {
+            metadata.insert("busy".to_owned(), busy.template.to_string());
+        }
+        if let Some(kind) = lock.kind() {
+            metadata.insert("kind".to_owned(), kind.as_str().to_owned());
+        }
+        metadata.insert("mode".to_owned(), lock.mode().as_str().to_owned());
+        if let Some(permits) = lock.permits() {
+            metadata.insert("permits".to_owned(), permits.to_string());
+        }
     }
     let (outcome, executed) = (rejection.outcome, rejection.executed());
     let status = with_details(outcome, executed, detail(rejection), metadata, retry_after);

@@ -179,6 +179,7 @@ fn schema(answers: &[&(Outcome, HttpResponse<Bytes>)]) -> ObjectBuilder {
         .property("executed", executed)
         .required("executed")
         .property("lock", text().description(Some("the lock's name, never its key")))
+        .property("busy", text().description(Some("which of several locks was busy: its template")))
         .property("kind", text())
         .property("mode", text())
         .property("permits", integer().description(Some("how many a semaphore has")))

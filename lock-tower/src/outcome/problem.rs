@@ -85,13 +85,18 @@ pub(super) fn problem(rejection: &Rejection, retry_after: Option<Duration>) -> R
         },
     });
     let caller = &rejection.caller;
-    if let Some(lock) = rejection.label() {
-        document["lock"] = json!(public_name(&lock.name));
-        document["kind"] = json!(lock.kind.as_str());
-        document["mode"] = json!(lock.mode.as_str());
-    }
-    if let Some(permits) = rejection.lock.as_ref().and_then(|lock| lock.permits) {
-        document["permits"] = json!(permits);
+    if let Some(lock) = &rejection.lock {
+        document["lock"] = json!(public_name(&lock.label.name));
+        if let Some(busy) = &lock.busy {
+            document["busy"] = json!(&*busy.template);
+        }
+        if let Some(kind) = lock.kind() {
+            document["kind"] = json!(kind.as_str());
+        }
+        document["mode"] = json!(lock.mode().as_str());
+        if let Some(permits) = lock.permits() {
+            document["permits"] = json!(permits);
+        }
     }
     if let Some(retry_after) = retry_after {
         document["retry_after_ms"] = json!(milliseconds(retry_after));

@@ -53,16 +53,24 @@ impl RejectedRequest {
         self.rejection.label().map(|lock| &*lock.name)
     }
 
-    /// Returns the kind of the lock.
+    /// Returns the kind of the lock; of several that of the one that was in the way, `None` if that is
+    /// unknown.
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {
-        self.rejection.label().map(|lock| lock.kind)
+        self.rejection.lock.as_ref().and_then(|lock| lock.kind())
     }
 
     /// Returns the requested mode.
     #[must_use]
     pub fn mode(&self) -> Option<Mode> {
-        self.rejection.label().map(|lock| lock.mode)
+        self.rejection.lock.as_ref().map(|lock| lock.mode())
+    }
+
+    /// Returns which of several locks was busy: the template of its key, such as `exports:{tenant}`. `None`
+    /// for a request with one lock, and after other outcomes.
+    #[must_use]
+    pub fn busy(&self) -> Option<&str> {
+        self.rejection.lock.as_ref()?.busy.as_ref().map(|busy| &*busy.template)
     }
 
     /// Returns how long the request has waited for other holders.

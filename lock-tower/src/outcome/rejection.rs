@@ -1,8 +1,11 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use http::StatusCode;
-use lock_core::{AcquireError, LockError, Lost, LostCause};
-use lock_policy::{__private::AnswerOverride, KeyRejection, Outcome};
+use lock_core::{__private::LockSpec, AcquireError, Kind, LockError, Lost, LostCause, Mode};
+use lock_policy::{
+    __private::{AnswerOverride, LockName, RequestKey},
+    KeyRejection, Outcome,
+};
 
 use super::{
     caller::Caller,
@@ -43,10 +46,41 @@ pub(crate) struct RejectedLock {
     pub(crate) label: LockLabel,
     /// How many permits a semaphore has.
     pub(crate) permits: Option<u32>,
+    /// Which of several locks was in the way.
+    pub(crate) busy: Option<BusyLock>,
     /// How the answer differs from the table's.
     pub(crate) answer: Option<AnswerOverride>,
     /// A function that answers in place of the table.
     pub(crate) fallback: Option<Fallback>,
+}
+
+/// The one of a request's locks that was in the way.
+pub(crate) struct BusyLock {
+    /// The template of its key.
+    pub(crate) template: LockName,
+    /// Which lock it is; `None` for the policy's.
+    own: Option<LockSpec>,
+}
+
+impl RejectedLock {
+    /// Returns the kind of the lock that was refused; `None` if that can be any of several.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.own().map_or(self.label.kind, |own| Some(own.kind))
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        self.own().map_or(self.label.mode, |own| own.mode)
+    }
+
+    /// Returns how many permits it has, if it is a semaphore.
+    pub(crate) fn permits(&self) -> Option<u32> {
+        let own = self.own().map(|own| (own.kind == Kind::Semaphore).then_some(own.permits));
+        own.unwrap_or(self.permits)
+    }
+
+    fn own(&self) -> Option<LockSpec> {
+        self.busy.as_ref().and_then(|busy| busy.own)
+    }
 }
 
 impl Rejection {
@@ -127,6 +161,23 @@ impl Rejection {
             AcquireError::Unsupported(error) => Self::misconfigured(caller, error.to_string()),
             _ => Self::misconfigured(caller, "the lock was refused for a reason unknown here"),
         }
+    }
+
+    /// Names the lock that was in the way, if the request wants several.
+    pub(crate) fn naming_busy(mut self, keys: &[RequestKey], error: &AcquireError) -> Self {
+        let key = match error {
+            AcquireError::Busy(busy) => busy.key(),
+            AcquireError::Deadlock(deadlock) => deadlock.key(),
+            AcquireError::Overloaded(over) if !over.is_total() => over.key(),
+            _ => return self,
+        };
+        if let (Some(lock), 2..) = (&mut self.lock, keys.len()) {
+            let found = keys.iter().find(|known| known.key == *key);
+            lock.busy = found.and_then(|known| {
+                Some(BusyLock { template: known.template.clone()?, own: known.own })
+            });
+        }
+        self
     }
 
     /// Creates a rejection for work that was not run under its lock, or not to its end.

@@ -2,8 +2,11 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use lock_core::{LockKey, MultiGuard};
-use lock_policy::{__private::ShadowOutcome, Enforce, Unlocked};
+use lock_core::MultiGuard;
+use lock_policy::{
+    __private::{RequestKey, ShadowOutcome},
+    Enforce, Unlocked,
+};
 
 use super::{
     pending_locks::PendingLocks,
@@ -47,7 +50,7 @@ impl PendingLocks {
         };
         let counted = self.count(context, limited, enforced.len())?;
         let granted = if !enforced.is_empty() {
-            if let Some(why) = self.policy.settings.mistake() {
+            if let Some(why) = self.policy.mistake(&enforced) {
                 let rejection = Rejection::misconfigured(&context.caller, why);
                 return Err(self.policy.reject(self.mode, rejection));
             }
@@ -87,8 +90,7 @@ impl PendingLocks {
         let inside = context.inside(Enclosing {
             name: self.policy.name.clone(),
             keys: self.keys,
-            kind: self.policy.kind,
-            mode: self.mode,
+            lock: self.policy.lock(self.mode),
             enforced: all_enforced,
             around: None,
         });
@@ -114,7 +116,7 @@ impl PendingLocks {
     }
 
     /// Creates the measurement of the keys for which the lock is not enforced.
-    fn shadow(&self, context: &RequestContext, keys: Vec<LockKey>) -> Option<Shadow> {
+    fn shadow(&self, context: &RequestContext, keys: Vec<RequestKey>) -> Option<Shadow> {
         let name = &self.policy.name;
         if keys.is_empty() {
             if self.enforce == Enforce::Shadow && !self.keys.is_empty() {
@@ -132,7 +134,7 @@ impl PendingLocks {
             record::shadow(name, ShadowOutcome::Refuse);
             return None;
         }
-        let acquire = self.policy.acquire(&self.client, &context.scope, self.mode, keys);
+        let acquire = self.policy.acquire(&self.client, &context.scope, self.mode, &keys);
         Some(Shadow::new(name.clone(), budget.limit(acquire), logged))
     }
 }

@@ -1,18 +1,22 @@
 //! Describes contradicting locks of one request, for the engineer that configured them.
 
-use lock_core::{AcquireError, Kind, Mode};
-use lock_policy::__private::{LockName, RequestKey};
+use lock_core::{AcquireError, Mode};
+use lock_policy::__private::RequestKey;
 
-use crate::request::context::{Enclosing, RequestContext};
+use crate::{
+    lock_settings::policy::Policy,
+    request::context::{Enclosing, RequestContext},
+};
 
-/// Describes the conflict between the lock `name` and those around it. `None` if the error has
-/// another reason.
+/// Describes the conflict between the policy's locks on these keys and those around them. `None` if the error
+/// has another reason.
 pub(crate) fn describe(
     context: &RequestContext,
-    name: &LockName,
-    kind: Kind,
+    policy: &Policy,
+    keys: &[RequestKey],
     error: &AcquireError,
 ) -> Option<String> {
+    let name = &policy.name;
     Some(match error {
         AcquireError::ReadHeld { key } => {
             let outer = called(context.enclosing(key, |lock| lock.mode == Mode::Read));
@@ -24,14 +28,17 @@ pub(crate) fn describe(
         }
         AcquireError::AlreadyHeld { key } => {
             let outer = called(context.enclosing(key, |_| true));
+            let own = keys.iter().find(|known| known.key == *key).and_then(|known| known.own);
+            let kind = own.unwrap_or(policy.lock(Mode::Write)).kind;
             format!(
                 "{outer} already holds the key of `{name}` in the same request; a {kind} lock \
                  would wait for itself forever: lock the key once, or use a reentrant kind"
             )
         }
         AcquireError::WrongKind(wrong) => {
-            let other = context.enclosing(wrong.key(), |lock| lock.kind != kind)?;
-            let (outer, other) = (called(Some(other)), other.0.kind);
+            let kind = wrong.kind();
+            let found = context.enclosing(wrong.key(), |lock| lock.kind != kind)?;
+            let (outer, other) = (called(Some(found)), found.0.lock_on(found.1).kind);
             format!(
                 "{outer} takes the key as a {other} lock and `{name}` as a {kind} lock in the same \
                  request: give both the same kind, or different keys"

@@ -47,7 +47,6 @@ impl PendingLocks {
         if budget == WaitBudget::None {
             return Err(self.too_late(context));
         }
-        let keys = keys.iter().map(|key| key.key.clone());
         let acquire = self.policy.acquire(client, &context.scope, self.mode, keys);
         let acquire = budget.limit(acquire);
         let label = self.policy.label(self.mode);
@@ -83,17 +82,18 @@ impl PendingLocks {
         waited: Duration,
     ) -> Rejection {
         let keys: Vec<&LockKey> = self.keys.iter().map(|key| &key.key).collect();
-        let (name, kind) = (&self.policy.name, self.policy.kind);
         // Log keys at debug level only: they may be personal data.
         let holder = match error {
             AcquireError::Busy(busy) => busy.holder(),
             _ => None,
         };
-        tracing::debug!(policy = &**name, route = context.caller.route(), ?keys, ?holder, %error, "lock not acquired");
-        let rejection = match conflict::describe(context, name, kind, error) {
+        let (name, route) = (&*self.policy.name, context.caller.route());
+        tracing::debug!(policy = name, route, ?keys, ?holder, %error, "lock not acquired");
+        let rejection = match conflict::describe(context, &self.policy, &self.keys, error) {
             Some(why) => Rejection::misconfigured(&context.caller, why),
             None => Rejection::not_acquired(&context.caller, error, &self.policy.holds),
         };
-        self.policy.reject(self.mode, rejection).after(waited)
+        let rejection = self.policy.reject(self.mode, rejection).after(waited);
+        rejection.naming_busy(&self.keys, error)
     }
 }

@@ -56,15 +56,16 @@ pub(crate) fn print_without_log(why: &str) {
 }
 
 fn log(rejection: &Rejection, retry_after: Option<Duration>) {
-    let lock = rejection.label();
+    let lock = rejection.lock.as_deref();
     macro_rules! line {
         ($level:ident) => {
             tracing::$level!(
                 outcome = rejection.outcome.as_str(),
-                policy = lock.map(|lock| &*lock.name),
+                policy = lock.map(|lock| &*lock.label.name),
+                busy = lock.and_then(|lock| Some(&*lock.busy.as_ref()?.template)),
                 route = rejection.caller.route(),
-                kind = lock.map(|lock| lock.kind.as_str()),
-                mode = lock.map(|lock| lock.mode.as_str()),
+                kind = lock.and_then(|lock| Some(lock.kind()?.as_str())),
+                mode = lock.map(|lock| lock.mode().as_str()),
                 waited_ms = milliseconds(rejection.waited),
                 retry_after_ms = retry_after.map(milliseconds),
                 request_id = rejection.caller.request_id.as_deref(),

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use http::{HeaderName, request::Parts};
-use lock_core::{__private::check, LockClient};
+use http::{HeaderName, Method, request::Parts};
+use lock_core::{
+    __private::{LockSpec, check},
+    LockClient, Mode,
+};
 use lock_policy::{
     __private::RequestKeys, Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnBusy,
     OnMissingKey, Outcome, ReplaceBy, RequestBody,
@@ -11,8 +14,6 @@ use lock_policy::{
 
 #[cfg(feature = "utoipa")]
 use crate::outcome::caller::Caller;
-#[cfg(feature = "utoipa")]
-use http::Method;
 #[cfg(feature = "utoipa")]
 use lock_policy::{OnLost, OnStoreDown};
 
@@ -59,8 +60,23 @@ impl RouteLock {
         parts: &Parts,
         why: String,
     ) -> Rejection {
-        let mode = self.mode.on(self.policy.kind, &parts.method);
+        let mode = self.mode_of(&parts.method);
         self.policy.reject(mode, Rejection::bad_deadline(&context.caller, why))
+    }
+
+    /// Returns the mode of a request with this method: of several locks the strongest.
+    fn mode_of(&self, method: &Method) -> Mode {
+        let own = self.keys.own_mode(method);
+        own.unwrap_or_else(|| self.mode.on(self.policy.kind.unwrap_or_default(), method))
+    }
+
+    /// Returns every mode that a request may have.
+    pub(crate) fn modes(&self) -> &'static [Mode] {
+        match [Method::GET, Method::POST].map(|method| self.mode_of(&method)) {
+            [Mode::Read, Mode::Read] => &[Mode::Read],
+            [Mode::Read, Mode::Write] => &[Mode::Read, Mode::Write],
+            _ => &[Mode::Write],
+        }
     }
 
     /// Returns the locks for this request.
@@ -80,12 +96,12 @@ impl RouteLock {
         parts: &Parts,
         keys: Result<RequestKeys, KeyRejection>,
     ) -> Result<PendingLocks, Rejection> {
-        let mode = self.mode.on(self.policy.kind, &parts.method);
+        let mode = self.mode_of(&parts.method);
         let keys = keys.or_else(|bad| self.without_key(bad));
         let enforce = self.policy.enforce();
         // A lock that is not enforced rejects no request.
         if !matches!(enforce, Enforce::Off | Enforce::Shadow)
-            && let Some(why) = self.replace_mistake()
+            && let Some(why) = self.mistake()
         {
             let rejection = Rejection::misconfigured(&context.caller, why);
             return Err(self.policy.reject(mode, rejection));
@@ -132,10 +148,31 @@ impl RouteLock {
         }
     }
 
-    /// Returns why requests of this lock cannot replace each other, if they should: of which principal a
-    /// request is can only be known from its key.
-    fn replace_mistake(&self) -> Option<&'static str> {
+    /// Logs that requests acquire several locks one after the other, where they do.
+    pub(crate) fn warn_of_steps(&self) {
+        self.policy.warn_of_steps(&self.client, &self.keys.samples());
+    }
+
+    /// Returns why no request can have these locks, if that is so: each has its own kind, or requests of two
+    /// principals would replace each other.
+    fn mistake(&self) -> Option<&'static str> {
         let settings = &self.policy.settings;
+        if self.keys.have_own_locks() {
+            let of_policy = self.policy.kind.is_some() || self.mode != LockMode::ByMethod;
+            if of_policy || settings.permits.or(settings.weight).is_some() {
+                return Some(
+                    "each of several locks has its own kind, mode, permits and weight: set them in its \
+                     `LockTemplate`, and not on the layer",
+                );
+            }
+            if matches!(self.on_missing_key, OnMissingKey::Constant(_)) {
+                return Some(
+                    "of several locks it is not known which one has the constant key: refuse or skip \
+                     requests without a value, or write a default into the template",
+                );
+            }
+        }
+        // Of which principal a request is can only be known from its key.
         let by = settings.replace_by.as_ref().filter(|_| settings.on_busy == Some(OnBusy::Replace));
         let shared = matches!(self.on_missing_key, OnMissingKey::Constant(_));
         let fits = |by: &ReplaceBy| *by == ReplaceBy::Anyone || (self.keys.fits(by) && !shared);
@@ -148,9 +185,9 @@ impl RouteLock {
 
     /// Logs why every request is refused this lock, if its settings allow none.
     pub(crate) fn log_refused(&self) {
-        let (name, kind) = (&self.policy.name, self.policy.kind);
+        let name = &self.policy.name;
         let mistake = self.policy.settings.mistake();
-        if let Some(why) = mistake.or(self.replace_mistake().map(str::to_owned)) {
+        if let Some(why) = mistake.or(self.mistake().map(str::to_owned)) {
             tracing::error!(policy = &**name, "no request can acquire this lock: {why}");
         }
         // The number of permits may be each request's own.
@@ -158,8 +195,13 @@ impl RouteLock {
             return;
         }
         let options = self.policy.settings.options(name);
-        let modes = self.mode.possible(kind).iter();
-        let refused = modes.map(|mode| check(&self.client, (kind, *mode), &options));
+        let mut locks: Vec<LockSpec> =
+            self.modes().iter().map(|mode| self.policy.lock(*mode)).collect();
+        if self.keys.have_own_locks() {
+            let methods = [Method::GET, Method::POST];
+            locks = methods.iter().flat_map(|method| self.keys.own_locks(method)).collect();
+        }
+        let refused = locks.into_iter().map(|lock| check(&self.client, lock, &options));
         if let Some(why) = refused.filter_map(Result::err).next() {
             tracing::error!(policy = &**name, "no request can acquire this lock: {why}");
             reject::print_without_log(&format!("no request can acquire the lock `{name}`: {why}"));
@@ -184,7 +226,7 @@ impl RouteLock {
         method: &Method,
         has_deadline_header: bool,
     ) -> impl Iterator<Item = Rejection> {
-        let mode = self.mode.on(self.policy.kind, method);
+        let mode = self.mode_of(method);
         let settings = &self.policy.settings;
         let enforced = !matches!(settings.enforce, Some(Enforce::Off | Enforce::Shadow));
         let may_lack_its_key = self.on_missing_key == OnMissingKey::Reject

@@ -54,8 +54,10 @@ async fn acquire_locally(
     down: &AcquireError,
 ) -> Result<Acquisition, Rejection> {
     let granted = pending.wait(&local(&pending.client), context, keys).await?;
-    let held =
-        |key: &RequestKey| held_beside(&pending.client, &context.scope, &key.key, pending.mode);
+    let held = |key: &RequestKey| {
+        let mode = key.own.map_or(pending.mode, |own| own.mode);
+        held_beside(&pending.client, &context.scope, &key.key, mode)
+    };
     match granted {
         Ok(_) if keys.iter().any(held) => Err(pending.refused(context, down, Duration::ZERO)),
         Ok(guard) => {

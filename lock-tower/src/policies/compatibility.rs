@@ -44,22 +44,24 @@ fn differences(old: &Rule, new: &Rule) -> Vec<&'static str> {
         (old, new) => old.is_none() && new.is_none(),
     };
     let keys = !same_keys || old.on_missing_key != new.on_missing_key;
-    let found = [("key", keys), ("kind", kind(old) != kind(new)), ("mode", mode(old) != mode(new))];
+    let locks = || locks(old).into_iter().zip(locks(new));
+    let kind = locks().any(|((old, _), (new, _))| old != new);
+    let mode = locks().any(|((_, old), (_, new))| old != new);
+    let found = [("key", keys), ("kind", kind), ("mode", mode)];
     found.into_iter().filter_map(|(what, differs)| differs.then_some(what)).collect()
 }
 
-/// Returns the rule's kind; `None` if the code decides it, which is unknown here.
-fn kind(rule: &Rule) -> Option<Kind> {
-    match rule.matcher {
-        Matcher::Attribute(_) => rule.kind,
-        Matcher::Route(_) => Some(rule.kind.unwrap_or_default()),
-    }
-}
-
-/// Returns the rule's mode; `None` if the code decides it, as `auto` does for an attribute too.
-fn mode(rule: &Rule) -> Option<LockMode> {
-    match rule.matcher {
-        Matcher::Attribute(_) => rule.mode.filter(|mode| *mode != LockMode::ByMethod),
-        Matcher::Route(_) => Some(rule.mode.unwrap_or_default()),
+/// Returns the kind and the mode of each key of the rule; `None` if the code decides it, which is unknown
+/// here. Of an attribute it decides a mode of `auto` too.
+fn locks(rule: &Rule) -> Vec<(Option<Kind>, Option<LockMode>)> {
+    match (&rule.matcher, &rule.keys) {
+        (Matcher::Attribute(_), _) | (_, None) => {
+            vec![(rule.kind, rule.mode.filter(|mode| *mode != LockMode::ByMethod))]
+        }
+        (Matcher::Route(_), Some(keys)) => {
+            let of_rule = (rule.kind.unwrap_or_default(), rule.mode.unwrap_or_default());
+            let locks = keys.kinds_and_modes().map(|own| own.unwrap_or(of_rule));
+            locks.map(|(kind, mode)| (Some(kind), Some(mode))).collect()
+        }
     }
 }

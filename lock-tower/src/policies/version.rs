@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{
-        Arc,
+        Arc, Once,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -93,7 +93,8 @@ impl Version {
             match &rule.matcher {
                 Matcher::Attribute(attribute) => {
                     let (kind, mode) = (rule.kind, rule.mode);
-                    attributes.insert(Arc::clone(attribute), AttributeRule { kind, mode, policy });
+                    let rule = AttributeRule { kind, mode, policy, noted: Once::new() };
+                    attributes.insert(Arc::clone(attribute), rule);
                 }
                 Matcher::Route(matches) => {
                     let Some(keys) = &rule.keys else { continue };
@@ -122,13 +123,15 @@ impl Version {
     /// Records in the metrics which version is in force, and starts the series of its policies.
     pub(super) fn measure(&self) {
         metrics::describe();
-        for rule in self.file.rules() {
-            let (kind, mode) = (rule.kind.unwrap_or_default(), rule.mode.unwrap_or_default());
-            metrics::begin(&rule.name.to_string().into(), mode.possible(kind));
+        for (_, AttributeRule { kind, mode, policy, .. }) in self.attributes.iter() {
+            let (kind, mode) = (kind.unwrap_or_default(), mode.unwrap_or_default());
+            metrics::begin(&policy.name, mode.possible(kind));
         }
         for rule in &self.routes {
+            metrics::begin(&rule.lock.policy.name, rule.lock.modes());
             metrics::policy_matched(&rule.lock.policy.name, 0);
             rule.lock.log_refused();
+            rule.lock.warn_of_steps();
         }
         gauge!(metrics::POLICY_VERSION).set(self.number as f64);
         gauge!(metrics::POLICY_INFO, "id" => self.file.version().to_owned()).set(1);
@@ -202,7 +205,9 @@ fn policy(
     rule: &Rule,
     before: Option<&Version>,
 ) -> Result<Policy, PoliciesError> {
-    let mut policy = Policy::new(rule.name.to_string().into(), rule.kind.unwrap_or_default());
+    let own = rule.keys.as_ref().is_some_and(|keys| keys.have_own_locks());
+    let kind = (!own).then(|| rule.kind.unwrap_or_default());
+    let mut policy = Policy::new(rule.name.to_string().into(), kind);
     for (outcome, answer) in &rule.settings.answers {
         let Some(name) = &answer.fallback else { continue };
         let fallback = registered.fallbacks.get(&**name).ok_or_else(|| {

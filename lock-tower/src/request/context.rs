@@ -4,7 +4,7 @@ use std::{iter, sync::Arc};
 
 use futures_util::FutureExt;
 use http::{Extensions, request::Parts};
-use lock_core::{Kind, LockClient, LockKey, Mode, Scope};
+use lock_core::{__private::LockSpec, LockClient, LockKey, Scope};
 use lock_policy::__private::{LockName, RequestKey, RequestKeys};
 
 use super::{deadline::RequestDeadline, lock_slot::LockSlot};
@@ -36,11 +36,18 @@ pub(crate) struct RequestContext {
 pub(crate) struct Enclosing {
     pub(crate) name: LockName,
     pub(crate) keys: RequestKeys,
-    pub(crate) kind: Kind,
-    pub(crate) mode: Mode,
+    /// That of each key that does not say by itself which it has.
+    pub(crate) lock: LockSpec,
     /// Whether it is enforced for all of its keys, which depends on the policy.
     pub(crate) enforced: bool,
     pub(crate) around: Option<Arc<Enclosing>>,
+}
+
+impl Enclosing {
+    /// Returns the lock on one of its keys.
+    pub(crate) fn lock_on(&self, key: &RequestKey) -> LockSpec {
+        key.own.unwrap_or(self.lock)
+    }
 }
 
 impl RequestContext {
@@ -126,12 +133,12 @@ impl RequestContext {
     pub(crate) fn enclosing(
         &self,
         key: &LockKey,
-        is: impl Fn(&Enclosing) -> bool,
+        is: impl Fn(LockSpec) -> bool,
     ) -> Option<(&Enclosing, &RequestKey)> {
         let mut next = self.around.as_deref();
         while let Some(lock) = next {
             if let Some(found) = lock.keys.iter().find(|known| known.key == *key)
-                && is(lock)
+                && is(lock.lock_on(found))
             {
                 return Some((lock, found));
             }
@@ -177,6 +184,7 @@ fn earliest(
 
 #[cfg(test)]
 mod tests {
+    use lock_core::Mode;
     use smallvec::SmallVec;
 
     use super::*;

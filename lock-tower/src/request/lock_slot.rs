@@ -3,7 +3,10 @@ use std::sync::{
     atomic::{AtomicU8, Ordering},
 };
 
-use lock_core::{__private::OneOrMany, Acquire, Kind, LockClient, LockView, Mode, Scope};
+use lock_core::{
+    __private::{LockSpec, OneOrMany},
+    Acquire, Kind, LockClient, LockView, Mode, Scope,
+};
 use lock_policy::{__private::LockName, Outcome, Unlocked};
 use smallvec::SmallVec;
 
@@ -53,8 +56,12 @@ pub(crate) struct Reacquire {
 impl Reacquire {
     /// Returns the acquisition of the locks that these views are of.
     pub(crate) fn acquire(&self, views: &[LockView]) -> Acquire<OneOrMany> {
-        let keys = views.iter().map(|view| view.key().clone());
-        self.policy.acquire(&self.client, &self.scope, self.mode, keys)
+        let of_policy = self.policy.kind.map(|_| self.policy.lock(self.mode));
+        // Permits are not acquired again.
+        let own = |view: &LockView| LockSpec::new(view.kind(), view.mode());
+        let locks =
+            views.iter().map(|view| (view.key().clone(), of_policy.unwrap_or_else(|| own(view))));
+        self.policy.acquire_locks(&self.client, &self.scope, locks)
     }
 }
 
@@ -87,12 +94,12 @@ impl SlotEntry {
     /// Whether the handler runs without a lock, or under one that has no token.
     #[cfg(feature = "axum")]
     pub(crate) fn has_no_fence(&self) -> bool {
-        self.unlocked.is_some() || self.is_semaphore()
+        self.unlocked.is_some() || self.has_permits()
     }
 
-    /// Whether it is a semaphore, whose permits have no token.
-    pub(crate) fn is_semaphore(&self) -> bool {
-        self.views.first().is_some_and(|view| view.kind() == Kind::Semaphore)
+    /// Whether it is a semaphore, whose permits have no token, or one of several locks is.
+    pub(crate) fn has_permits(&self) -> bool {
+        self.views.iter().any(|view| view.kind() == Kind::Semaphore)
     }
 
     /// Returns why this lock has no `Fence`. This is the only place where that is decided.
@@ -102,7 +109,7 @@ impl SlotEntry {
                        keys: take `Locked`, whose `fencing_token_of` returns the token of each key";
             return Some((Outcome::Misconfigured, why));
         }
-        if always && self.is_semaphore() {
+        if always && self.has_permits() {
             let why = "a handler takes `Fence`, and a semaphore has no token: several requests \
                        have permits at the same time, so no number tells which one is late";
             return Some((Outcome::Misconfigured, why));

@@ -5,8 +5,8 @@ pub(crate) mod route_parameters;
 
 use std::{fmt, sync::Arc};
 
-use http::request::Parts;
-use lock_core::LockKey;
+use http::{Method, request::Parts};
+use lock_core::{__private::LockSpec, LockKey, Mode};
 use lock_policy::{
     __private::{RequestKey, RequestKeys},
     KeyRejection, KeyValues, ReplaceBy,
@@ -53,6 +53,50 @@ impl KeySource {
                 }
                 Ok(keys.into_iter().map(RequestKey::from).collect())
             }
+        }
+    }
+
+    /// Whether each key says by itself which lock it has.
+    pub(crate) fn have_own_locks(&self) -> bool {
+        match self {
+            #[cfg(feature = "axum")]
+            Self::Templates(templates) => templates.have_own_locks(),
+            Self::Closure(_) => false,
+        }
+    }
+
+    /// Returns the strongest mode of those locks for a request with this method; `None` if it is the
+    /// policy's.
+    pub(crate) fn own_mode(
+        &self,
+        #[cfg_attr(not(feature = "axum"), expect(unused_variables))] method: &Method,
+    ) -> Option<Mode> {
+        match self {
+            #[cfg(feature = "axum")]
+            Self::Templates(templates) => templates.own_mode(method),
+            Self::Closure(_) => None,
+        }
+    }
+
+    /// Returns the locks of a request with this method, where each key says by itself which it has.
+    pub(crate) fn own_locks(
+        &self,
+        #[cfg_attr(not(feature = "axum"), expect(unused_variables))] method: &Method,
+    ) -> Vec<LockSpec> {
+        match self {
+            #[cfg(feature = "axum")]
+            Self::Templates(templates) => templates.own_locks(method).collect(),
+            Self::Closure(_) => Vec::new(),
+        }
+    }
+
+    /// Returns keys that requests could have, of one request each; none if they are not known.
+    pub(crate) fn samples(&self) -> Vec<Vec<LockKey>> {
+        match self {
+            #[cfg(feature = "axum")]
+            // Two of a few keys without a common hash tag can be in one slot of a cluster, rarely all.
+            Self::Templates(templates) => (1..=4).map(|number| templates.sample(number)).collect(),
+            Self::Closure(_) => Vec::new(),
         }
     }
 

@@ -27,7 +27,7 @@ use crate::{
 #[cfg(feature = "axum")]
 use lock_policy::{
     __private::{KeyTemplates, Untyped},
-    KeyTemplateError,
+    KeyTemplateError, LockTemplate,
 };
 
 /// Acquires a lock for each request and holds it while the request runs.
@@ -91,11 +91,41 @@ impl RequestLockLayer {
         client: LockClient,
         templates: impl IntoIterator<Item = &'t str>,
     ) -> Result<Self, KeyTemplateError> {
-        let templates = KeyTemplates::parse(templates)?;
+        Ok(Self::from_templates(client, KeyTemplates::parse(templates)?, Some(Kind::default())))
+    }
+
+    /// Creates a layer for several locks of different kinds: a request has all of them, or none, and a
+    /// refusal says which one was busy. Each [`LockTemplate`] has its own kind, mode, permits and weight, so
+    /// [`kind`](Self::kind), [`mode`](Self::mode), [`semaphore`](Self::semaphore) and
+    /// [`weight`](Self::weight) are mistakes beside it: 500 `lock-misconfigured`.
+    ///
+    /// Two nested layers would take the permit of the first while they wait for that of the second, so the
+    /// waiting requests of one tenant would use up the limit of all. This layer acquires its locks in one
+    /// step: a request that waits has none of them. (In a cluster of Redis that takes a common hash tag, and
+    /// on ZooKeeper it is not possible; the layer logs a warning then. See
+    /// [several keys](crate::request_lock#several-keys).)
+    ///
+    /// The [module docs](crate::request_lock#examples) have an example.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyTemplateError`] as for [`multi`](Self::multi), and when two templates can give one key as two
+    /// kinds of lock.
+    #[cfg(feature = "axum")]
+    pub fn all(
+        client: LockClient,
+        locks: impl IntoIterator<Item = LockTemplate>,
+    ) -> Result<Self, KeyTemplateError> {
+        Ok(Self::from_templates(client, KeyTemplates::of_locks(locks)?, None))
+    }
+
+    #[cfg(feature = "axum")]
+    fn from_templates(client: LockClient, templates: KeyTemplates, kind: Option<Kind>) -> Self {
         if let Some(Untyped { what, help }) = templates.untyped() {
             tracing::warn!("in the key template `{}`: {what}; {help}", templates.sources());
         }
-        Ok(Self::from_source(client, KeySource::Templates(Arc::new(templates))))
+        let layer = Self::from_source(client, KeySource::Templates(Arc::new(templates)));
+        layer.with(|policy| policy.kind = kind)
     }
 
     /// Creates a layer whose key is computed by a closure from the request's parts: headers, URI,
@@ -130,7 +160,7 @@ impl RequestLockLayer {
 
     fn from_source(client: LockClient, keys: KeySource) -> Self {
         let name = keys.templates().map_or(LockName::Fixed("request"), LockName::from);
-        let policy = Arc::new(Policy::new(name, Kind::default()).reading_bodies());
+        let policy = Arc::new(Policy::new(name, Some(Kind::default())).reading_bodies());
         let (values, on_missing_key) = (KeyValues::default(), OnMissingKey::default());
         let (mode, deadline_header, limit) = Default::default();
         let lock = RouteLock {
@@ -156,7 +186,7 @@ impl RequestLockLayer {
     /// every method; with [`LockMode::Read`] it is answered 500 `lock-misconfigured`. For permits of
     /// a semaphore see [`semaphore`](Self::semaphore). Default: [`Kind::ReadWrite`].
     pub fn kind(self, kind: Kind) -> Self {
-        self.with(|policy| policy.kind = kind)
+        self.with(|policy| policy.kind = Some(kind))
     }
 
     /// Limits how many requests run at the same time under one key, in all processes together: each
@@ -472,8 +502,9 @@ impl<S> Layer<S> for RequestLockLayer {
     fn layer(&self, inner: S) -> RequestLock<S> {
         let policy = &self.lock.policy;
         self.begun.call_once(|| {
-            metrics::begin(&policy.name, self.lock.mode.possible(policy.kind));
+            metrics::begin(&policy.name, self.lock.modes());
             self.lock.warn_of_streams();
+            self.lock.warn_of_steps();
             self.lock.log_refused();
         });
         RequestLock::new(inner, Arc::clone(&self.lock))

@@ -54,6 +54,28 @@
 //! # Ok::<(), lock_tower::KeyTemplateError>(())
 //! ```
 //!
+//! Several locks of different kinds at once, all of them or none: a limit for all, one for each tenant,
+//! and a lock on the report:
+//!
+#![cfg_attr(feature = "axum", doc = "```")]
+#![cfg_attr(not(feature = "axum"), doc = "```ignore")]
+//! use axum::{Router, routing::post};
+//! use lock_tower::{LockClient, RequestLockLayer, key::LockTemplate};
+//!
+//! let exports = RequestLockLayer::all(
+//!     LockClient::in_memory(),
+//!     [
+//!         LockTemplate::semaphore("exports", 8),
+//!         LockTemplate::semaphore("exports:{tenant:lower}", 2),
+//!         LockTemplate::write("report:{id:u64}"),
+//!     ],
+//! )?;
+//! let app: Router = Router::new()
+//!     .route("/tenants/{tenant}/reports/{id}", post(|| async { "exported" }))
+//!     .route_layer(exports.name("export"));
+//! # Ok::<(), lock_tower::KeyTemplateError>(())
+//! ```
+//!
 //! A closure over the request's parts, for any Tower service and any part of a request. The values
 //! go through a [`Template`](crate::key::Template), as path parameters do, so that no client can forge
 //! the key of another:
@@ -143,7 +165,7 @@
 //! others in the store. (In a cluster this needs a common hash tag. Otherwise the keys are acquired
 //! one after another in the order of their names, in every layer, attribute and process.) Other
 //! processes may acquire them meanwhile; in this process other requests queue for them behind the
-//! waiting one, unless the kind is fair.
+//! waiting one, unless it is a fair lock or a semaphore.
 //!
 //! So two requests for the same keys in different orders do not deadlock. This applies to the keys
 //! of one layer or attribute. A nested layer or attribute acquires its keys while the outer ones
@@ -152,6 +174,10 @@
 //!
 //! [`Locked`](crate::Locked) has a fencing token for each key. The loss of any key cancels the
 //! handler.
+//!
+//! Locks of different kinds, such as a limit for all, one for each tenant and a lock on the report, are
+//! acquired in the same way: [`RequestLockLayer::all`]. A refusal says which of them was busy: the
+//! member `busy` of the problem document is its template.
 //!
 //! # The answers
 //!

@@ -16,7 +16,8 @@ use lock_policy::__private::LockName;
 #[derive(Debug, Clone)]
 pub(crate) struct LockLabel {
     pub(crate) name: LockName,
-    pub(crate) kind: Kind,
+    /// `None` for several locks of different kinds.
+    pub(crate) kind: Option<Kind>,
     pub(crate) mode: Mode,
 }
 

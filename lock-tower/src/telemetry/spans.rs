@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::LostCause;
+use lock_core::{Kind, LostCause};
 use tracing::{Span, field};
 
 use super::{LockLabel, metrics, milliseconds};
@@ -12,7 +12,7 @@ pub(crate) fn wait(route: Option<&str>, lock: &LockLabel) -> Span {
         "lock.wait",
         policy = &*lock.name,
         route,
-        kind = lock.kind.as_str(),
+        kind = lock.kind.map(Kind::as_str),
         mode = lock.mode.as_str(),
         outcome = field::Empty,
         waited_ms = field::Empty,
@@ -35,7 +35,7 @@ pub(crate) fn hold(route: Option<&str>, lock: &LockLabel) -> Span {
         "lock.hold",
         policy = &*lock.name,
         route,
-        kind = lock.kind.as_str(),
+        kind = lock.kind.map(Kind::as_str),
         mode = lock.mode.as_str(),
         end = field::Empty,
         reason = field::Empty,

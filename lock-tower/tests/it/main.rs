@@ -87,6 +87,8 @@ mod semaphore;
 mod sessions;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod several_keys;
+#[cfg(all(feature = "macros", feature = "policy"))]
+mod several_kinds;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod shadow;
 #[cfg(all(feature = "axum", feature = "macros", feature = "policy", feature = "testing"))]

@@ -4,6 +4,7 @@ mod answers;
 mod conduct;
 mod file;
 mod key;
+mod locks;
 mod matching;
 mod permits;
 mod policy_service;
@@ -16,6 +17,7 @@ const TESTS: &str = concat!(
     include_str!("conduct.rs"),
     include_str!("file.rs"),
     include_str!("key.rs"),
+    include_str!("locks.rs"),
     include_str!("matching.rs"),
     include_str!("permits.rs"),
     include_str!("time.rs"),

@@ -66,6 +66,7 @@ async fn without_an_option_the_client_decides() {
     assert_eq!(response.output, "7");
     let expected = Spec {
         name: "it::requested::plainest",
+        keys: &[],
         kind: Kind::ReadWrite,
         mode: Mode::Write,
         wait: None,
@@ -106,6 +107,7 @@ async fn every_option_arrives() {
     every_option((LayerHandle(client.clone()), Path(7))).await;
     let expected = Spec {
         name: "order-read",
+        keys: &[],
         kind: Kind::FairReadWrite,
         mode: Mode::Read,
         wait: Some(Duration::ZERO),
@@ -330,6 +332,39 @@ async fn several_keys_come_in_the_order_of_the_attribute() {
     let done = several_keys(&client, "9".to_owned(), "007".to_owned()).await;
     assert_eq!(done.unwrap(), "9-007");
     assert_eq!(client.only().keys.unwrap(), ["account:9", "account:7", "ledger"]);
+}
+
+#[distributed_lock(
+    all(
+        semaphore("exports", permits = 8),
+        semaphore("exports:{tenant:lower}", weight = 2, permits = 3),
+        fair_read("report:{id}"),
+    ),
+    client = locks,
+    crate = crate::requested::recorder
+)]
+async fn several_kinds(locks: &LockClient, tenant: &str, id: u64) -> Result<(), StockError> {
+    Ok(())
+}
+
+#[tokio::test]
+async fn several_locks_have_their_kinds_and_numbers() {
+    let client = LockClient::default();
+    several_kinds(&client, "Acme", 7).await.unwrap();
+    let Requested { spec, keys } = client.only();
+    assert_eq!(keys.unwrap(), ["exports", "exports:acme", "report:7"]);
+    let locks = spec.keys.iter().map(|key| (key.template, key.own.clone().unwrap()));
+    let permits = |permits, weight| (Kind::Semaphore, Mode::Write, permits, weight);
+    let expected = [
+        ("exports", permits(8, 1)),
+        ("exports:{tenant:lower}", permits(3, 2)),
+        ("report:{id}", (Kind::FairReadWrite, Mode::Read, 0, 1)),
+    ];
+    let locks =
+        locks.map(|(template, lock)| (template, (lock.kind, lock.mode, lock.permits, lock.weight)));
+    assert_eq!(locks.collect::<Vec<_>>(), expected);
+    // That of all of them in logs and metrics.
+    assert_eq!(spec.mode, Mode::Write);
 }
 
 macro_rules! of_keys {

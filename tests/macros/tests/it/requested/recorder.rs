@@ -38,8 +38,23 @@ pub mod __private {
     }
 
     #[derive(Debug, Clone, PartialEq)]
+    pub struct LockSpec {
+        pub kind: Kind,
+        pub mode: Mode,
+        pub permits: u32,
+        pub weight: u32,
+    }
+
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct DeclaredKey {
+        pub template: &'static str,
+        pub own: Option<LockSpec>,
+    }
+
+    #[derive(Debug, Clone, PartialEq)]
     pub struct Spec {
         pub name: &'static str,
+        pub keys: &'static [DeclaredKey],
         pub kind: Kind,
         pub mode: Mode,
         pub wait: Option<Duration>,
