@@ -12,6 +12,7 @@ use lock_core::{
 };
 
 use super::store_under_test::{LONG, StoreUnderTest, soon, written};
+use crate::{LIMIT, eventually};
 
 /// A client's store, and its owners.
 struct Store {
@@ -58,6 +59,11 @@ impl Store {
     async fn renew(&self, holder: &Holder, mode: Mode, lease: Duration) -> Renewal {
         let renewed = self.store.renew(mode, vec![RenewCommand::new(holder.clone(), lease)]).await;
         renewed.unwrap().swap_remove(0)
+    }
+
+    async fn set_lease(&self, holder: &Holder, mode: Mode, lease: Duration) -> Renewal {
+        let command = RenewCommand::exactly(holder.clone(), lease);
+        self.store.renew(mode, vec![command]).await.unwrap().swap_remove(0)
     }
 
     async fn transfer(&self, holder: &Holder, mode: Mode, to: &Holder) -> Transferred {
@@ -163,6 +169,34 @@ pub(super) async fn no_command_shortens_a_lease(world: StoreUnderTest) {
         tokio::time::sleep(short * 2).await;
         assert!(busy(store.write(&other, 1).await), "{kind}");
         assert_eq!(store.release(&one, Mode::Write, 0).await, Released::Freed, "{kind}");
+    }
+}
+
+pub(super) async fn a_lease_is_set_exactly(world: StoreUnderTest) {
+    let store = Store::of(&world).await;
+    for kind in world.locks() {
+        let short = world.short() / 10;
+        let modes =
+            if kind.has_readers() { &[Mode::Write, Mode::Read][..] } else { &[Mode::Write] };
+        for mode in modes {
+            let (one, other) = (store.owner(kind), store.owner(kind));
+            assert_eq!(store.set_lease(&one, *mode, LONG).await, Renewal::Lost, "{kind}");
+            store.acquire(&one, *mode, 1, LONG).await;
+            assert_eq!(store.set_lease(&one, *mode, short).await, Renewal::Renewed, "{kind}");
+            let freed = async || !busy(store.write(&other, 1).await);
+            eventually("it ends", LIMIT, freed).await;
+            assert_eq!(store.set_lease(&one, *mode, LONG).await, Renewal::Lost, "{kind}");
+            // It lengthens too.
+            store.set_lease(&other, Mode::Write, short).await;
+            assert_eq!(
+                store.set_lease(&other, Mode::Write, LONG).await,
+                Renewal::Renewed,
+                "{kind}"
+            );
+            tokio::time::sleep(short * 2).await;
+            assert!(busy(store.write(&store.owner(kind), 1).await), "{kind}");
+            assert_eq!(store.release(&other, Mode::Write, 0).await, Released::Freed, "{kind}");
+        }
     }
 }
 

@@ -91,6 +91,7 @@ macro_rules! conformance_cases {
                 re_entry_without_an_outer_hold_leaves_nothing []
                 releases_of_one_moment_have_an_answer_each []
                 no_command_shortens_a_lease []
+                a_lease_is_set_exactly [LeasePerLock]
                 reserved_tokens_are_given_to_no_other_owner [ReservedTokens]
                 readers_are_counted_one_by_one [ReadWrite]
                 readers_before_a_writer_enter_in_any_order [FairReadWrite]

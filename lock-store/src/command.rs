@@ -197,6 +197,9 @@ pub struct RenewCommand {
     pub holder: Holder,
     /// How long the hold lasts from when the store executes the command.
     pub lease: Duration,
+    /// Whether it lasts for exactly that long: a longer lease is shortened. Set only for a hold that nothing
+    /// relies on any more; a store that does not shorten it keeps the lock held for longer.
+    pub exactly: bool,
 }
 
 impl RenewCommand {
@@ -204,7 +207,14 @@ impl RenewCommand {
     #[must_use]
     #[inline]
     pub fn new(holder: Holder, lease: Duration) -> Self {
-        Self { holder, lease }
+        Self { holder, lease, exactly: false }
+    }
+
+    /// Creates a renewal that may shorten the lease.
+    #[must_use]
+    #[inline]
+    pub fn exactly(holder: Holder, lease: Duration) -> Self {
+        Self { holder, lease, exactly: true }
     }
 }
 

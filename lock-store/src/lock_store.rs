@@ -101,8 +101,9 @@ pub trait LockStore: fmt::Debug + Send + Sync + 'static {
         leave_one_by_one(self, command)
     }
 
-    /// Extends each hold to another lease, and never shortens one. Returns one answer per command,
-    /// in order. All commands are of the same kind, mode and [shard](Self::shard), at most 32.
+    /// Extends each hold to another lease, and shortens one only if the command says
+    /// [`exactly`](RenewCommand::exactly). Returns one answer per command, in order. All commands are of
+    /// the same kind, mode and [shard](Self::shard), at most 32.
     ///
     /// If an owner holds nothing in this mode, its answer is [`Renewal::Lost`], and the client ends
     /// its hold: this is how a holder learns that its lock was taken away.

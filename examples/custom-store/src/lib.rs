@@ -105,7 +105,8 @@ impl Table {
 
     fn renew(&mut self, command: &RenewCommand) -> Renewal {
         let Some(row) = self.own(&command.holder) else { return Renewal::Lost };
-        row.until = row.until.max(Instant::now() + command.lease);
+        let until = Instant::now() + command.lease;
+        row.until = if command.exactly { until } else { row.until.max(until) };
         Renewal::Renewed
     }
 

@@ -84,13 +84,16 @@ impl<T: Lockable> Acquire<T> {
     }
 
     /// Keeps the lock for at least this long from the grant, on this process' clock, although the work
-    /// ends earlier and the guard is dropped: for a job that is done in a moment, and that a replica
-    /// whose clock is a second behind must not run again. A lease that is shorter is lengthened to it,
-    /// so a process that ends right after its work leaves the lock held for as long.
+    /// ends earlier and the guard is dropped: for work that is done in a moment, and that a replica
+    /// whose clock is a second behind must not repeat.
     ///
-    /// Dropping and [releasing](crate::LockGuard::release) the guard returns at once. A client that
-    /// shuts down leaves the lock to the store, until its lease ends. Unsupported on ZooKeeper, where a
-    /// lock ends with its process, and for RedLock. Default: the lock is free when the work is done.
+    /// When the guard is dropped earlier, the lease in the store is set to exactly the rest of that time,
+    /// and the lock ends there by itself, whether this process lives or not.
+    /// [`release`](crate::LockGuard::release) and [`shutdown`](crate::LockClient::shutdown) wait until the
+    /// store has confirmed that; a drop does not. A process that is killed before it leaves the lock until
+    /// the lease ends: a lease that is shorter than this time is lengthened to it. Waiters are not woken:
+    /// they know when the lock ends. Unsupported on ZooKeeper, where a lock ends with its process, and for
+    /// RedLock. Default: the lock is free when the work is done.
     ///
     /// ```
     /// # use std::time::Duration;

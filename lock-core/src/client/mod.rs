@@ -179,7 +179,6 @@ impl LockClient {
         self.0.draining.send_replace(true);
         self.0.gate.close();
         self.0.flights.close();
-        self.0.schedule.leave_lingering();
         let drained = async {
             loop {
                 let mut ended = std::pin::pin!(self.0.hold_ended.notified());

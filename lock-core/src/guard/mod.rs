@@ -182,7 +182,9 @@ impl LockGuard {
     }
 
     /// Releases the lock and waits until the store has confirmed it. If the lock goes to the next
-    /// waiter of this process, or other readers of this process share it, nothing is waited for.
+    /// waiter of this process, or other readers of this process share it, nothing is waited for. A lock
+    /// that is to be held for [longer](crate::Acquire::hold_at_least) is left to the store for the rest of
+    /// that time.
     ///
     /// # Errors
     ///

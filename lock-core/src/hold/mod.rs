@@ -102,6 +102,8 @@ pub(crate) struct HoldInner {
     pub(crate) max_hold: Option<Duration>,
     /// How long it stays at least, from the grant.
     at_least: Option<Duration>,
+    /// Its last guard was dropped, and its lease is about to be left to the store.
+    lingers: bool,
     pub(crate) end: Option<HoldEnd>,
     /// The value of its lease when the hold ended.
     least_remaining: Option<Duration>,
@@ -180,6 +182,7 @@ impl Hold {
             token,
             max_hold: request.options.max_hold,
             at_least: request.options.at_least,
+            lingers: false,
             end: None,
             least_remaining: None,
             permit,
@@ -429,13 +432,17 @@ impl Hold {
 
     /// The outcome of a guard's release, once it is known.
     pub(crate) fn release_outcome(&self, lease: &LeaseInner) -> Option<Result<(), ReleaseError>> {
-        match self.state().end {
+        let (end, lingers) = {
+            let own = self.state();
+            (own.end, own.lingers)
+        };
+        match end {
             Some(HoldEnd::Lost(cause)) => return Some(Err(self.lost(cause).into())),
             // The lease belongs to the next holder from here on: its later failures are not this one's.
             Some(HoldEnd::HandedOff | HoldEnd::Parked) => return Some(Ok(())),
             Some(HoldEnd::Released) | None => {}
         }
-        if lease.is_settled() {
+        if lease.is_settled() && !lingers {
             let gone = lease.stage == Stage::Releasing { gone: true };
             return Some(if gone { Err(self.lost(LostCause::Refused).into()) } else { Ok(()) });
         }

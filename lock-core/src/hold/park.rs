@@ -50,7 +50,7 @@ impl Hold {
 
     /// The right to the next step, once the store has confirmed everything that was dropped before:
     /// guards of the scope, or a change of mode.
-    async fn settled_step(&self) -> Result<StepPermit, Unavailable> {
+    pub(super) async fn settled_step(&self) -> Result<StepPermit, Unavailable> {
         let lease = &self.lease;
         let is_settled = |state: &LeaseInner| {
             state.is_settled() && !state.in_doubt() || state.stage != Stage::Held

@@ -40,6 +40,8 @@ impl LockRequest {
     /// How many other readers it may share its lease with.
     fn places(&self) -> u32 {
         let alike = self.kind == Kind::ReadWrite && self.mode == Mode::Read;
+        // Its lease is shortened when it has read.
+        let alike = alike && self.options.at_least.is_none();
         let most = self.hold_options.max_shared_readers.min(MAX_SHARED_READERS).saturating_sub(1);
         if alike && self.hold_options.renew { most } else { 0 }
     }

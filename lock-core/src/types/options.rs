@@ -205,7 +205,7 @@ impl AcquireOptions {
     pub(crate) fn hold_options(&self, settings: &ClientConfig) -> HoldOptions {
         let lease = self.lease.unwrap_or(settings.lease);
         HoldOptions {
-            // So that the lock outlasts a process that ends right after its work.
+            // So that the lock outlasts a process that is killed before the store has the rest of the time.
             lease: self.at_least.map_or(lease, |least| least.max(lease)),
             renew: self.renew.unwrap_or(true),
             max_local_handoffs: self.max_local_handoffs.unwrap_or(settings.max_local_handoffs),

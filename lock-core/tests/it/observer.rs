@@ -152,13 +152,14 @@ async fn a_hand_off_is_a_release_and_a_grant() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hold_that_outlasts_its_work_is_released_at_its_end() {
+async fn a_hold_that_outlasts_its_work_is_released_when_it_is_left_to_the_store() {
     let (_, events, client) = new();
-    drop(client.write("k").hold_at_least(SECOND * 4).acquire().await.unwrap());
+    let guard = client.write("k").hold_at_least(SECOND * 4).acquire().await.unwrap();
     sleep(SECOND * 3).await;
     assert_eq!(events.take().len(), 1);
+    drop(guard);
     sleep(SECOND * 2).await;
-    assert_eq!(events.take(), ["released - k read_write write 4s: not renewed"]);
+    assert_eq!(events.take(), ["released - k read_write write 3s: not renewed"]);
     drop(client.write("k").hold_at_least(SECOND * 4).acquire().await.unwrap());
     client.shutdown(SECOND).await.unwrap();
     assert_eq!(events.take()[1], "released - k read_write write 0s: not renewed");

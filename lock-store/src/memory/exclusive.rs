@@ -4,7 +4,7 @@
 use super::{
     fair_queue::FairQueue,
     holders::{HolderCheck, Holders},
-    rules::{LockRules, StepContext},
+    rules::{LockRules, NewEnd, StepContext},
     waiters::Waiters,
 };
 use crate::{
@@ -122,8 +122,8 @@ impl LockRules for Exclusive {
         self.waiters.release(&mut self.holders, command, context)
     }
 
-    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
-        self.holders.renew(owner, mode, until)
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, end: NewEnd) -> Renewal {
+        self.holders.renew(owner, mode, end)
     }
 
     fn transfer(&mut self, command: &TransferCommand) -> Transferred {

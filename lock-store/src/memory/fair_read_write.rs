@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     fair_queue::FairQueue,
     holders::{HolderCheck, Holders},
-    rules::{LockRules, StepContext},
+    rules::{LockRules, NewEnd, StepContext},
 };
 use crate::{
     command::{AcquireCommand, ConvertCommand, ReleaseCommand, TransferCommand},
@@ -100,8 +100,8 @@ impl LockRules for FairReadWrite {
         released
     }
 
-    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
-        self.holders.renew(owner, mode, until)
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, end: NewEnd) -> Renewal {
+        self.holders.renew(owner, mode, end)
     }
 
     fn upgrade(&mut self, command: &ConvertCommand, context: &mut StepContext<'_>) -> Upgraded {

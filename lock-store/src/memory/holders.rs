@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::rules::StepContext;
+use super::rules::{NewEnd, StepContext};
 use crate::{
     command::{AcquireCommand, ConvertCommand, Holds, ReleaseCommand, TransferCommand},
     outcome::{Downgraded, Released, Renewal, Transferred, Upgraded},
@@ -165,18 +165,18 @@ impl Holders {
         (if freed { Released::Freed } else { Released::StillHeld }, freed || downgraded)
     }
 
-    pub(crate) fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
+    pub(crate) fn renew(&mut self, owner: &OwnerId, mode: Mode, end: NewEnd) -> Renewal {
         if self.holds(owner).of(mode) == 0 {
             return Renewal::Lost;
         }
-        let mut until = until;
+        let mut end = end;
         if let Some(writes) = &mut self.writes {
-            writes.until = writes.until.max(until);
+            writes.until = end.after(writes.until);
             // Reads inside the write must not end before it.
-            until = writes.until;
+            end.at = writes.until;
         }
         if let Some(reads) = self.reads.get_mut(owner) {
-            reads.until = reads.until.max(until);
+            reads.until = end.after(reads.until);
         }
         Renewal::Renewed
     }

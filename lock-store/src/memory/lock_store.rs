@@ -6,7 +6,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{
     lock::Lock,
-    rules::StepContext,
+    rules::{NewEnd, StepContext},
     store::{Keys, MemoryStore},
     subscribers::WakeChannel,
 };
@@ -187,7 +187,8 @@ impl LockStore for MemoryStore {
             let renewed = commands.iter().map(|command| {
                 let Holder { kind, key, owner } = &command.holder;
                 let renewed = keys.of_kind(key, *kind, |lock, context| {
-                    lock.shape().renew(owner, mode, context.now.after(command.lease))
+                    let at = context.now.after(command.lease);
+                    lock.shape().renew(owner, mode, NewEnd { at, exactly: command.exactly })
                 });
                 renewed.unwrap_or(Renewal::Lost)
             });

@@ -2,7 +2,7 @@
 
 use super::{
     holders::Holders,
-    rules::{LockRules, StepContext},
+    rules::{LockRules, NewEnd, StepContext},
     waiters::Waiters,
 };
 use crate::{
@@ -47,8 +47,8 @@ impl LockRules for ReadWrite {
         self.waiters.release(&mut self.holders, command, context)
     }
 
-    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal {
-        self.holders.renew(owner, mode, until)
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, end: NewEnd) -> Renewal {
+        self.holders.renew(owner, mode, end)
     }
 
     fn upgrade(&mut self, command: &ConvertCommand, context: &mut StepContext<'_>) -> Upgraded {

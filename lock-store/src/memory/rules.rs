@@ -48,6 +48,20 @@ impl StepContext<'_> {
     }
 }
 
+/// When a hold ends after its renewal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewEnd {
+    pub(crate) at: LeaseInstant,
+    /// Whether it may be earlier than before.
+    pub(crate) exactly: bool,
+}
+
+impl NewEnd {
+    pub(crate) fn after(self, before: LeaseInstant) -> LeaseInstant {
+        if self.exactly { self.at } else { self.at.max(before) }
+    }
+}
+
 /// The operations of a kind of lock. Expired entries are removed before any of them is called: see
 /// [`expire`](Self::expire).
 pub(crate) trait LockRules {
@@ -57,7 +71,7 @@ pub(crate) trait LockRules {
     fn is_over(&self) -> bool;
     fn acquire(&mut self, command: &AcquireCommand, context: &mut StepContext<'_>) -> Acquired;
     fn release(&mut self, command: &ReleaseCommand, context: &mut StepContext<'_>) -> Released;
-    fn renew(&mut self, owner: &OwnerId, mode: Mode, until: LeaseInstant) -> Renewal;
+    fn renew(&mut self, owner: &OwnerId, mode: Mode, end: NewEnd) -> Renewal;
     fn upgrade(&mut self, _step: &ConvertCommand, _scene: &mut StepContext<'_>) -> Upgraded {
         Upgraded::Lost
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    rules::{LockRules, StepContext},
+    rules::{LockRules, NewEnd, StepContext},
     waiters::Waiters,
 };
 use crate::{
@@ -91,9 +91,9 @@ impl LockRules for SemaphoreLock {
         if returned { Released::Freed } else { Released::Gone }
     }
 
-    fn renew(&mut self, owner: &OwnerId, _mode: Mode, until: LeaseInstant) -> Renewal {
+    fn renew(&mut self, owner: &OwnerId, _mode: Mode, end: NewEnd) -> Renewal {
         let Some(lease) = self.leases.get_mut(owner) else { return Renewal::Lost };
-        lease.until = until.max(lease.until);
+        lease.until = end.after(lease.until);
         Renewal::Renewed
     }
 

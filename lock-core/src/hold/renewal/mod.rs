@@ -17,7 +17,7 @@ use lock_store::{
     runtime::{LeaseInstant, lease_clock},
 };
 
-use super::StepPermit;
+use super::{StepPermit, linger::LingeringGuard};
 
 pub(crate) use schedule::{Schedule, ScheduleKey};
 
@@ -31,8 +31,9 @@ pub(super) async fn renew_now(step: StepPermit, mode: Mode) -> Result<(), StoreE
 
 /// The watchdog: one per client.
 pub(crate) async fn work(schedule: Arc<Schedule>) {
-    let mut under_way = FuturesUnordered::new();
+    let (mut under_way, mut leaving) = (FuturesUnordered::new(), FuturesUnordered::new());
     while !schedule.is_closed() {
+        leaving.extend(schedule.take_lingering().into_iter().map(LingeringGuard::leave));
         let next = schedule.next_look();
         let due = async {
             match next {
@@ -46,8 +47,8 @@ pub(crate) async fn work(schedule: Arc<Schedule>) {
             // it, and the lease would end unrenewed.
             () = schedule.sooner.notified() => continue,
             Some(_) = under_way.next() => continue,
+            Some(()) = leaving.next() => continue,
         }
-        schedule.end_lingering(LeaseInstant::now());
         for batch in batch::batches(&schedule, schedule.take_due(LeaseInstant::now())) {
             // Not awaited here: a shard that does not answer would hold up the renewals of all
             // others.

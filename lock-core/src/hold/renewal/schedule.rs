@@ -16,7 +16,7 @@ use lock_store::{
 use tokio::sync::Notify;
 
 use super::batch::BATCH;
-use crate::hold::{Lease, Stage, linger::Lingering};
+use crate::hold::{Lease, Stage, linger::LingeringGuard};
 
 /// A lease's place in the schedule: the moment when it is due, or one so little later that no other
 /// lease has it.
@@ -29,7 +29,7 @@ const A_BATCH: Duration = Duration::from_nanos(128);
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     due: Mutex<Due>,
-    pub(in crate::hold) lingering: Mutex<Lingering>,
+    pub(in crate::hold) lingering: Mutex<Vec<LingeringGuard>>,
     pub(crate) sooner: Notify,
     closed: AtomicBool,
     /// All leases are renewed by one confirmation of a session: the more at once, the fewer
@@ -123,12 +123,11 @@ impl Schedule {
     /// wakes it.
     pub(crate) fn next_look(&self) -> Option<LeaseInstant> {
         let mut due = self.lock();
-        let leases = due.leases.first_key_value().map(|(at, _)| *at);
-        let lingering = self.lingering.lock().first();
+        let first = due.leases.first_key_value().map(|(at, _)| *at);
         // Under the lock under which `add_at` compares: a lease that is added at this moment is
         // either seen here, or finds this time and wakes the task.
-        due.looks_at = leases.into_iter().chain(lingering).min();
-        due.looks_at
+        due.looks_at = first;
+        first
     }
 
     #[cfg(test)]

@@ -78,7 +78,7 @@ impl Wire for NativeWire {
                 .arg(self.owner(&command.holder.owner))
                 .arg(letter(command.holder.kind))
                 .arg(mode.as_str())
-                .ms(command.lease)
+                .renewed(command)
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::LazyLock, time::Duration};
 
-use lock_store::OwnerId;
+use lock_store::{OwnerId, RenewCommand};
 use redis::{Cmd, Script};
 use tokio::time::Instant;
 
@@ -91,6 +91,14 @@ impl ScriptCall {
     pub(crate) fn ms(self, span: Duration) -> Self {
         let ms = span.as_nanos().div_ceil(1_000_000);
         self.number(u64::try_from(ms).unwrap_or(u64::MAX))
+    }
+
+    /// Adds the lease of a renewal: see `lib/renewed`.
+    pub(crate) fn renewed(self, RenewCommand { lease, exactly, .. }: &RenewCommand) -> Self {
+        if !exactly {
+            return self.ms(*lease);
+        }
+        self.arg(format!("={}", lease.as_nanos().div_ceil(1_000_000)))
     }
 
     /// Removes trailing arguments that equal the defaults of the script.

@@ -294,7 +294,8 @@ impl Wire for RedissonWire {
             }
             (Kind::Semaphore, _) => ScriptCall::new(&scripts::SEMAPHORE_RENEW),
         };
-        for RenewCommand { holder, lease, .. } in commands {
+        for command in commands {
+            let holder = &command.holder;
             let (names, owner) = (self.names(&holder.key), &holder.owner);
             call = match kind {
                 Kind::Semaphore => call.key(names.leases()).arg(permit(owner)),
@@ -304,7 +305,7 @@ impl Wire for RedissonWire {
                 }
                 _ => call.key(&names.lock).owner(owner),
             };
-            call = call.ms(*lease);
+            call = call.renewed(command);
         }
         call
     }

@@ -79,7 +79,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a renewal shortens",
         defect: "",
         file: "exclusive/renew",
-        from: "local ttl_ms = renewed_ms(left_ms, lease_ms)",
+        from: "local ttl_ms = renewed_ms(left_ms, lease_ms, exactly)",
         to: "local ttl_ms = lease_ms",
         model: "reentrant: two leases",
     },

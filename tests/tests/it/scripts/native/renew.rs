@@ -56,6 +56,34 @@ async fn a_hold_gets_its_lease_and_none_is_shortened() {
 }
 
 #[tokio::test]
+async fn a_lease_is_set_to_exactly_what_is_wanted() {
+    let own = renew("e", "write", "a:1");
+    let waited = |lease: i64| {
+        let minutes = format!("lt1ewa:1 0 1 {}m", lease / 60_000);
+        vec![text(&minutes, LONGER + WAITED_MS), line("w:b:2"), places("w:b:2@5m")]
+    };
+    for lease in [60_000, LONGER, 120_000] {
+        let call = own.with("lease", format!("={lease}"));
+        let store = waiting(&[acquire("a:1").with("lease", LONGER)], &[]).await;
+        store.replies(&call, "RENEWED 1").await;
+        store.has([text("lt1ewa:1", lease)]).await;
+        let held = acquire("a:1").with("lease", LONGER);
+        let store = waiting(&[held], &[acquire("b:2")]).await;
+        store.replies(&call, "RENEWED 1").await;
+        store.has(waited(lease)).await;
+        let store = waiting(&[permits("a:1", 2, 3).with("lease", LONGER)], &[]).await;
+        let permits = renew("s", "write", "a:1").with("lease", format!("={lease}"));
+        store.replies(&permits, "RENEWED 1").await;
+        let members = format!("#kind:s=0 #a:1=2 a:1@{}m", lease / 60_000);
+        store.has([set(&members, LONGER + WAITED_MS)]).await;
+    }
+    let store = waiting(&[acquire("a:1")], &[]).await;
+    for lease in ["=", "==5", "=0", "=-5", "=x", "5="] {
+        store.replies(&own.with("lease", lease), "RENEWED INVALID").await;
+    }
+}
+
+#[tokio::test]
 async fn a_hold_that_is_not_there_is_lost() {
     let store = stopped().await;
     let own = [("e", "write"), ("r", "read"), ("r", "write"), ("s", "write")];

@@ -8,7 +8,7 @@
 -- ARGV[1]    nonce
 -- ARGV[2]    mode   read or write
 -- ARGV[2i+1] owner
--- ARGV[2i+2] lease  ms
+-- ARGV[2i+2] lease  ms, or "=" and ms: exactly
 --
 -- Returns {RENEWED, nonce, for each hold 1 (renewed), 0 (lost) or what was wrong (state unknown)}
 --         {INVALID, nonce}

@@ -7,12 +7,12 @@
 -- KEYS[2i]   reads  prefix  of the owner's keys reads:1 .. reads:n
 -- ARGV[1]    nonce
 -- ARGV[2i]   owner
--- ARGV[2i+1] lease  ms
+-- ARGV[2i+1] lease  ms, or "=" and ms: exactly
 --
 -- Returns {RENEWED, nonce, for each hold 1 (renewed), 0 (lost) or what was wrong (state unknown)}
 local nonce = ARGV[1]
 
-local function renew(lock, reads, owner, lease_ms)
+local function renew(lock, reads, owner, lease_ms, exactly)
   local held = tonumber(redis.call('hget', lock, owner) or 0)
   if held == 0 then return 0 end
   local longest_ms = lease_ms
@@ -22,7 +22,7 @@ local function renew(lock, reads, owner, lease_ms)
       redis.call('hdel', lock, owner)
       return 0
     end
-    local ttl_ms = renewed_ms(left_ms, lease_ms)
+    local ttl_ms = renewed_ms(left_ms, lease_ms, exactly)
     if ttl_ms ~= left_ms then redis.call('pexpire', reads .. ':' .. hold, ttl_ms) end
     longest_ms = math.max(longest_ms, ttl_ms)
   end
@@ -30,16 +30,16 @@ local function renew(lock, reads, owner, lease_ms)
   -- With other readers the TTL is never shortened. It may be too long then, but each reader's own keys
   -- end in time.
   local alone = redis.call('hlen', lock) == 2
-  local ttl_ms = alone and renewed_ms(left_ms, longest_ms) or math.max(left_ms, longest_ms)
+  local ttl_ms = alone and renewed_ms(left_ms, longest_ms, exactly) or math.max(left_ms, longest_ms)
   if ttl_ms ~= left_ms then redis.call('pexpire', lock, ttl_ms) end
   return 1
 end
 
 local reply = {'RENEWED', nonce}
 for at = 1, #KEYS / 2 do
-  local lease_ms = parse_int(ARGV[2 * at + 1], 1, MOST_LEASE_MS)
+  local lease_ms, exactly = parse_lease(ARGV[2 * at + 1])
   local done, renewed = false, 'INVALID'
-  if lease_ms then done, renewed = pcall(renew, KEYS[2 * at - 1], KEYS[2 * at], ARGV[2 * at], lease_ms) end
+  if lease_ms then done, renewed = pcall(renew, KEYS[2 * at - 1], KEYS[2 * at], ARGV[2 * at], lease_ms, exactly) end
   reply[#reply + 1] = done and renewed or failure_of(renewed)
 end
 return reply
