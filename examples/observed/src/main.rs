@@ -6,10 +6,13 @@
 //! every hold is a line of the log when it ends. The page for operators is at
 //! <http://127.0.0.1:3001/>: live locks with their holders and waiters.
 //!
+//! `docker compose up` in this directory starts two replicas, Redis, Prometheus and Grafana.
+//!
 //! | variable | meaning | default |
 //! |---|---|---|
-//! | `PORT` | where it listens, on 127.0.0.1; `0` for any free port | 3000 |
-//! | `ADMIN_PORT` | where the page for operators is, on 127.0.0.1; `0` for any free port | 3001 |
+//! | `HOST` | the address on which both ports below are; the page has no login | 127.0.0.1 |
+//! | `PORT` | where it listens; `0` for any free port | 3000 |
+//! | `ADMIN_PORT` | where the page for operators is; `0` for any free port | 3001 |
 //! | `REDIS_URL` | where the locks are | `redis://127.0.0.1/` |
 //! | `LOCKS_FILE` | the policy file, checked every second | the one beside this package |
 //! | `LEASE` | the lease of the policy file | 10s |
@@ -19,7 +22,7 @@ mod otel;
 mod recorder;
 mod service;
 
-use std::{env, net::Ipv4Addr, time::Duration};
+use std::{env, net::IpAddr, time::Duration};
 
 use lock_tower::{
     LockClient, admin,
@@ -55,16 +58,17 @@ async fn main() -> anyhow::Result<()> {
     let service = service::router(&policies)
         .merge(recorder::router(recorder, ClientMetrics::new(locks.clone())));
 
+    let host: IpAddr = variable("HOST", "127.0.0.1").parse()?;
     // The page has no login. Nothing but this machine reaches it, and no other name that DNS leads here.
     let page =
         admin::router(locks.clone()).allow_release().allowed_hosts(["127.0.0.1", "localhost"]);
     let port = variable("ADMIN_PORT", "3001").parse()?;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    let listener = TcpListener::bind((host, port)).await?;
     println!("page for operators: http://{}/", listener.local_addr()?);
     tokio::spawn(axum::serve(listener, page.into_unprotected_router::<()>()).into_future());
 
     let port = variable("PORT", "3000").parse()?;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    let listener = TcpListener::bind((host, port)).await?;
     println!("serving on http://{}", listener.local_addr()?);
     axum::serve(listener, service).with_graceful_shutdown(shutdown_signal()).await?;
     // Every request has been answered by now, but the last releases may still be in progress.

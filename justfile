@@ -1,0 +1,42 @@
+# The commands of CONTRIBUTING.md: `just --list`.
+
+# Every check that a change must pass
+ci:
+    .ci/run
+
+# Every test, against servers that it starts itself
+test *arguments:
+    tests/run {{arguments}}
+
+# Formats the code, and lints all of it
+lint:
+    cargo fmt --all
+    cargo clippy --workspace --all-targets --features lock-benches/peers,lock-figures/walk --locked -- -D warnings
+
+# The API documentation, as docs.rs builds it
+documentation:
+    tests/documentation
+
+# The tests of Lua scripts under the model checker, each model to its end
+models:
+    MODEL_CHECK=whole cargo test --package lock-model-check --test it
+
+# The fault campaign, for an hour
+campaign *arguments="--minutes 60 --seed 1":
+    cargo run --release --package lock-chaos -- {{arguments}}
+
+# Other versions of Redis, and Valkey
+versions *names:
+    tests/versions {{names}}
+
+# Windows and macOS
+platforms:
+    tests/platforms
+
+# Measures the locks beside others, and writes docs/performance.md: 25 minutes on an idle machine
+compare:
+    cargo run --release --package lock-benches --features peers -- --markdown docs/performance.md
+
+# Two replicas with Redis, Prometheus and Grafana
+demo:
+    docker compose --file examples/observed/compose.yaml up --build
