@@ -41,11 +41,9 @@ pub(crate) async fn dial(
             reached();
             return Ok(Box::new(stream));
         }
+        // Its URL was refused.
         #[cfg(not(unix))]
-        Endpoint::Unix(_) => {
-            let why = "Unix sockets are not available on this system: connect by host and port";
-            return Err(DialError::Refused(io::Error::new(io::ErrorKind::Unsupported, why)));
-        }
+        Endpoint::Unix(_) => return Err(DialError::Refused(io::ErrorKind::Unsupported.into())),
         Endpoint::Tcp(host, port) => (host.as_str(), *port),
     };
     let stream = connect(host, port).await.map_err(DialError::Refused)?;

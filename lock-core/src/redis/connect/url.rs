@@ -158,7 +158,6 @@ mod tests {
             |endpoint: &str, encrypted| (Deployment::Single, vec![endpoint.to_owned()], encrypted);
         assert_eq!(parsed("redis://a"), single("a:6379", false));
         assert_eq!(parsed("rediss://a:1"), single("a:1", true));
-        assert_eq!(parsed("redis+unix:///run/redis.sock"), single("/run/redis.sock", false));
         assert_eq!(
             parsed("redis+sentinel://a,b:2,[::1]:3/main/4"),
             (
@@ -199,10 +198,25 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
-    fn a_database_in_a_query_is_for_unix_sockets() {
+    fn a_unix_socket_has_a_path_and_a_query() {
+        let socket = (Deployment::Single, vec!["/run/redis.sock".to_owned()], false);
+        assert_eq!(parsed("redis+unix:///run/redis.sock"), socket);
         let url = RedisUrl::parse("redis+unix:///s?db=4&user=u&pass=p%3Fw").expect("a URL");
         assert_eq!((url.login.db(), url.login.password()), (4, Some("p?w")));
+    }
+
+    #[cfg(not(unix))]
+    #[test]
+    fn a_unix_socket_is_refused_where_there_are_none() {
+        let refused =
+            RedisUrl::parse("redis+unix:///run/redis.sock").expect_err("refused").to_string();
+        assert!(refused.contains("Unix sockets are not available"), "{refused}");
+    }
+
+    #[test]
+    fn a_database_in_a_query_is_for_unix_sockets() {
         assert!(RedisUrl::parse("redis://a?protocol=resp3").is_ok());
         for url in ["redis://a?db=4", "rediss://a/?db=4", "redis://a/?protocol=resp3&db=4"] {
             assert!(RedisUrl::parse(url).is_err(), "{url}: the locks of database 0 are others");
