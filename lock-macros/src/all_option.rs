@@ -95,8 +95,13 @@ impl Parse for OneOption {
             }
         }
         let kind = Kind::of_word(kind);
-        let (permits, weight) =
-            permits::permits(permits.as_ref(), weight.as_ref(), kind, word.span())?;
+        let (permits, weight) = permits::permits(
+            permits.as_ref(),
+            weight.as_ref(),
+            kind,
+            word.span(),
+            "write `semaphore(..)`",
+        )?;
         Ok(Self { template, lock: KeyLock { kind, mode, permits, weight } })
     }
 }

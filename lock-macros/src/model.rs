@@ -85,8 +85,13 @@ impl LockedFn {
         let bindings = Bindings::of(&item.sig);
         let kind = args.kind.as_ref().map_or(Ok(Kind::default()), Kind::of)?;
         let kind_span = args.kind.as_ref().map_or_else(Span::call_site, LitStr::span);
-        let (permits, weight) =
-            permits(args.permits.as_ref(), args.weight.as_ref(), kind, kind_span)?;
+        let (permits, weight) = permits(
+            args.permits.as_ref(),
+            args.weight.as_ref(),
+            kind,
+            kind_span,
+            "add `kind = \"semaphore\"`",
+        )?;
         let keys = args.keys.into_iter().map(|key| Key::resolve(key, &bindings));
         let keys = keys.collect::<Result<Vec<_>>>()?;
         let mode = args.mode.as_ref().map_or(Ok(Mode::Write), |word| mode(word, kind))?;

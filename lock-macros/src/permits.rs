@@ -6,12 +6,14 @@ use syn::{Error, LitInt, Result};
 
 use crate::kind::Kind;
 
-/// Returns both numbers, checked against each other and the kind, which is written at `place`.
+/// Returns both numbers, checked against each other and the kind, which is written at `place`; a semaphore
+/// is written as `semaphore`.
 pub(crate) fn permits(
     permits: Option<&LitInt>,
     weight: Option<&LitInt>,
     kind: Kind,
     place: Span,
+    semaphore: &str,
 ) -> Result<(Option<u32>, Option<u32>)> {
     if !kind.is_semaphore() {
         let given = permits.map(|of| (of, "permits"));
@@ -20,7 +22,7 @@ pub(crate) fn permits(
             None => Ok((None, None)),
             Some((number, option)) => Err(Error::new(
                 number.span(),
-                format!("only a semaphore has `{option}`: add `kind = \"semaphore\"`"),
+                format!("only a semaphore has `{option}`: {semaphore}"),
             )),
         };
     }

@@ -1,5 +1,6 @@
 //! A limit on how many requests run at once: at most three exports of a tenant, in all replicas
-//! together. Further ones are answered 429.
+//! together. Further ones are answered 429. And two limits and a lock in one step: a tenant that waits for
+//! its own limit takes nothing of the limit of all.
 
 use std::{error::Error, time::Duration};
 
@@ -37,6 +38,18 @@ match = { path = "/tenants/{tenant}/exports/full", methods = ["POST"] }
 key = "exports:{tenant:lower}"
 permits = 3
 weight = 2
+
+[[policy]]
+name = "report"
+match = { path = "/tenants/{tenant}/reports/{id}", methods = ["POST"] }
+locks = [
+    { key = "reports", kind = "semaphore", permits = 3 },
+    { key = "reports:{tenant:lower}", kind = "semaphore", permits = 1 },
+    { key = "report:{id:u64}", mode = "write" },
+]
+wait = "500ms"
+busy_status = 423
+busy_detail = "Too many reports are being written: wait until one is done."
 "#;
 
 #[tokio::main]
@@ -46,6 +59,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let router = Router::new()
         .route("/tenants/{tenant}/exports", post(export))
         .route("/tenants/{tenant}/exports/full", post(export))
+        .route("/tenants/{tenant}/reports/{id}", post(report))
         .route_layer(policies.layer());
 
     println!("five exports of one tenant, and one of another:");
@@ -60,6 +74,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         tokio::join!(ask(&router, &full), ask(&router, &small), ask(&router, &another));
     [one, two, three].into_iter().try_for_each(print)?;
 
+    println!("five reports of one tenant, which has one at a time, and one each of two others:");
+    let acme = (1..=5).map(|id| ask(&router, format!("/tenants/acme/reports/{id}")));
+    let others = [("umbrella", 6), ("hooli", 7)];
+    let others = others.map(|(tenant, id)| ask(&router, format!("/tenants/{tenant}/reports/{id}")));
+    let (acme, others) = tokio::join!(join_all(acme), join_all(others));
+    others.into_iter().chain(acme).try_for_each(print)?;
+
     println!("four jobs that need a license, of which there are two:");
     for done in join_all((1..=4).map(|number| render(&locks, number))).await {
         println!("  {}", done?);
@@ -70,6 +91,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
 async fn export(Path(tenant): Path<String>) -> String {
     sleep(Duration::from_millis(300)).await;
     format!("{tenant} exported")
+}
+
+async fn report(Path((tenant, id)): Path<(String, u64)>) -> String {
+    sleep(Duration::from_millis(300)).await;
+    format!("report {id} of {tenant} written")
 }
 
 /// The same without a request: each waits for its turn.
@@ -86,8 +112,11 @@ async fn render(locks: &LockClient, number: u32) -> Result<String, LockError> {
     Ok(format!("job {number} done, {free} licenses free meanwhile"))
 }
 
-async fn ask(router: &Router, path: &str) -> Result<(StatusCode, String), Box<dyn Error>> {
-    let request = Request::post(path).body(Body::empty())?;
+async fn ask(
+    router: &Router,
+    path: impl AsRef<str>,
+) -> Result<(StatusCode, String), Box<dyn Error>> {
+    let request = Request::post(path.as_ref()).body(Body::empty())?;
     let Ok(response) = router.clone().oneshot(request).await;
     let status = response.status();
     let body = to_bytes(response.into_body(), 10_000).await?;

@@ -11,6 +11,7 @@ use crate::{
     explain::explain,
     matching::{Matcher, Way, host_of},
     rule::{RequestBudget, Rule},
+    schema::OF_EACH_LOCK,
     settings::{
         AnswerOverride, Enforce, HoldUntil, LockMode, LockName, LockSettings, OnBusy, OnDisconnect,
         OnLost, OnMissingKey, OnStoreDown, Outcome, Release, RequestBody,
@@ -367,6 +368,38 @@ fn the_environment_counts_more_than_the_file() {
 }
 
 /// A text that is not a policy file at all: both the log and the time stay bounded.
+#[test]
+fn locks_of_several_kinds_are_explained_one_by_one() {
+    let file = file(
+        r#"
+version = 1
+[defaults]
+kind = "fair"
+[[policy]]
+name = "export"
+match = { path = "/{tenant}/{id}" }
+locks = [
+    { key = "exports", kind = "semaphore", permits = 8 },
+    { key = "exports:{tenant:lower}", kind = "semaphore", permits = 3, weight = 2 },
+    { key = "report:{id:u64}" },
+]
+"#,
+    );
+    let explained = file.explain(&Method::GET, "/Acme/007", &HeaderMap::new()).to_json();
+    let rule = &explained["rule"];
+    let keys = [
+        "exports (semaphore: 1 of 8 permits)",
+        "exports:acme (semaphore: 2 of 3 permits)",
+        "report:7 (read_write: read)",
+    ];
+    assert_eq!(rule["keys"], serde_json::json!(keys));
+    // Of the rule and the defaults nothing else says which locks they are.
+    let fields = rule["values"].as_array().expect("a list").iter().map(|row| &row["field"]);
+    for of_each in OF_EACH_LOCK {
+        assert!(fields.clone().all(|field| *field != of_each), "{of_each}");
+    }
+}
+
 #[test]
 fn of_very_many_errors_the_first_are_shown() {
     let names: Vec<_> = (0..20_000).map(|n| format!("'x{n}'")).collect();

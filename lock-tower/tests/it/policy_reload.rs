@@ -219,6 +219,33 @@ fn rules_that_change_locking_are_refused_unless_named() {
 }
 
 #[test]
+fn locks_of_several_kinds_are_compared_one_by_one() {
+    let file = |locks: &str| {
+        format!(
+            "version = 1\n[[policy]]\nname = \"export\"\n\
+             match = {{ path = \"/orders/{{id}}\" }}\nlocks = [{locks}]\n"
+        )
+    };
+    let two = |permits: u32, other: &str| {
+        format!(
+            "{{ key = \"exports\", kind = \"semaphore\", permits = {permits} }}, \
+             {{ key = \"report\"{other} }}"
+        )
+    };
+    let world = world(&file(&two(8, "")));
+    // Holders count each other under another number too.
+    assert_eq!(world.reload(&file(&two(9, ""))).unwrap(), 2);
+    for (locks, what) in [
+        (two(9, ", kind = \"fair\""), "export` (kind)"),
+        (two(9, ", mode = \"read\""), "export` (mode)"),
+        ("{ key = \"exports\", kind = \"semaphore\", permits = 9 }".to_owned(), "export` (key)"),
+    ] {
+        let refused = world.reload(&file(&locks)).unwrap_err().to_string();
+        assert!(refused.contains(what), "{refused}");
+    }
+}
+
+#[test]
 fn another_name_for_the_same_requests_is_no_way_round() {
     let rule = |name: &str, key: &str| {
         format!(

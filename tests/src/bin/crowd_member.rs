@@ -15,6 +15,7 @@
 //! | `resume <key> <counter> <list> <turns>` | resumes every ticket of a list, counts down and releases | `resumed <how many>` |
 //! | `want <key> <counter> <until>` | locks `key` again and again, counting up and down, until the key `until` exists | `wanted <how often>` |
 //! | `both <one> <other> <turns> <counter>` | locks both, in the order given, and counts up in steps | `done` |
+//! | `limits <wanted> <most>` | acquires a permit of `all`, of the `tenant` too, or the `report` too, again and again, until that many were granted in all processes, and counts those inside each | `limited <wanted> <how often> <most others before one>` |
 //! | `once <key> <result> <log> <count> <fill> <lease>` | that many tasks call `once` under `key`, for what the list `result` has; a fill writes its process to the log, takes `fill` milliseconds, and leaves its process there; with a lease in milliseconds | `once <result>` |
 //!
 //! A log is a stream in Redis, so every line has the time of Redis' clock.
@@ -25,6 +26,7 @@ use clap::ValueEnum;
 use futures_util::future::try_join_all;
 use lock_core::{HoldTicket, Kind, LockClient, LockGuard, Mode, ResumeError};
 use lock_tests::{Cli, Wire};
+use lock_tower::distributed_lock;
 use tokio::{
     io::{AsyncBufReadExt, BufReader, stdin},
     task::JoinSet,
@@ -131,6 +133,7 @@ impl Member {
             ["both", one, other, turns, counter] => {
                 self.both([one, other], turns.parse()?, counter).await
             }
+            ["limits", wanted, most] => self.limits(wanted, most.parse()?).await,
             ["once", key, result, log, count, fill, lease] => {
                 let [fill, lease] = [fill.parse()?, lease.parse()?].map(Duration::from_millis);
                 self.once(key, [result, log], count.parse()?, fill, lease).await
@@ -289,6 +292,40 @@ impl Member {
         Ok(())
     }
 
+    async fn limits(&self, wanted: &str, most: u64) -> Result<(), Failure> {
+        let (mut granted, mut passed) = (0, 0);
+        loop {
+            let before: u64 = self.cli.query(&["INCRBY", "granted", "0"]).await;
+            if before >= most {
+                break;
+            }
+            let now = match wanted {
+                "all" => all(&self.locks, self).await,
+                "tenant" => of_tenant(&self.locks, "acme", self).await,
+                _ => of_report(&self.locks, "ACME", 7, self).await,
+            }?;
+            granted += 1;
+            passed = passed.max(now - before);
+        }
+        println!("limited {wanted} {granted} {passed}");
+        Ok(())
+    }
+
+    /// Counts itself inside each of these limits, and returns how many grants there were before.
+    async fn inside(&self, limits: &[(&str, i64)]) -> Result<u64, Failure> {
+        for (counter, limit) in limits {
+            let inside: i64 = self.cli.query(&["INCR", counter]).await;
+            if inside > *limit {
+                return Err(format!("{counter}: {inside} of {limit}").into());
+            }
+        }
+        let granted: u64 = self.cli.query(&["INCR", "granted"]).await;
+        for (counter, _) in limits {
+            let _left: i64 = self.cli.query(&["DECR", counter]).await;
+        }
+        Ok(granted)
+    }
+
     fn ask(&self, kind: &str, key: &str) -> Result<lock_core::Acquire, Failure> {
         let kind = match kind {
             "fair" => Kind::Fair,
@@ -302,4 +339,40 @@ impl Member {
     async fn write(&self, log: &str, line: &str) {
         let _id: String = self.cli.query(&["XADD", log, "*", "line", line]).await;
     }
+}
+
+const ALL: (&str, i64) = ("in_use:all", 3);
+const TENANT: (&str, i64) = ("in_use:tenant", 2);
+const REPORT: (&str, i64) = ("in_use:report", 1);
+
+#[distributed_lock(all(semaphore("exports", permits = 3)), client = locks, wait = "5m")]
+async fn all(locks: &LockClient, member: &Member) -> Result<u64, Failure> {
+    member.inside(&[ALL]).await
+}
+
+#[distributed_lock(
+    all(semaphore("exports", permits = 3), semaphore("exports:{tenant}", permits = 2)),
+    client = locks,
+    wait = "5m"
+)]
+async fn of_tenant(locks: &LockClient, tenant: &str, member: &Member) -> Result<u64, Failure> {
+    member.inside(&[ALL, TENANT]).await
+}
+
+#[distributed_lock(
+    all(
+        semaphore("exports", permits = 3),
+        semaphore("exports:{tenant:lower}", permits = 2),
+        write("report:{id}"),
+    ),
+    client = locks,
+    wait = "5m"
+)]
+async fn of_report(
+    locks: &LockClient,
+    tenant: &str,
+    id: u64,
+    member: &Member,
+) -> Result<u64, Failure> {
+    member.inside(&[ALL, TENANT, REPORT]).await
 }

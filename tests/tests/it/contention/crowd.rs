@@ -37,6 +37,12 @@ impl Crowd {
         waiters.iter().map(|waiter| waiter.mode).collect()
     }
 
+    /// Whether a key has neither holders nor waiters.
+    pub(crate) async fn is_free(&self, key: &str) -> bool {
+        let found = self.looks.inspect(key).await.unwrap();
+        found.holders.is_empty() && found.waiters.is_empty()
+    }
+
     /// Takes the key `k` from its holders.
     pub(crate) async fn force_release(&self) {
         assert!(self.looks.force_release("k").await.unwrap().was_held);

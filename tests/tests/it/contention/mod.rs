@@ -2,6 +2,7 @@
 
 mod crowd;
 mod fair;
+mod limits;
 mod multi;
 mod once;
 mod permits;

@@ -1,14 +1,21 @@
 //! Several locks in several slots, which no command can take at once.
 
-use std::time::Duration;
+use std::{
+    io,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use lock_core::{AcquireError, LostCause};
 use lock_tests::{LIMIT, RedisCluster, Wire, bounded, eventually, on_every_wire};
+use lock_tower::{LockClient, RequestLockLayer, key::LockTemplate};
+use tower::Layer;
 
 use crate::deployments::{LONG, client, lock_keys};
 
 on_every_wire! {
     a_multi_lock_fails_when_one_is_lost_during_the_wait
+    a_layer_warns_of_locks_without_a_common_hash_tag
 }
 
 async fn a_multi_lock_fails_when_one_is_lost_during_the_wait(wire: Wire) {
@@ -28,4 +35,40 @@ async fn a_multi_lock_fails_when_one_is_lost_during_the_wait(wire: Wire) {
     blocking.release().await.unwrap();
     eventually("all is released", LIMIT, async || here.health().await.holds == 0).await;
     assert_eq!(lock_keys(cluster.keys().await), [""; 0]);
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The warnings at the construction of a layer with these locks.
+fn warnings(client: &LockClient, templates: [&str; 2]) -> usize {
+    let log = Log::default();
+    let writer = log.clone();
+    let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone());
+    tracing::subscriber::with_default(lines.finish(), || {
+        let [limit, report] = templates;
+        let locks = [LockTemplate::semaphore(limit, 2), LockTemplate::write(report)];
+        let _service = RequestLockLayer::all(client.clone(), locks).unwrap().layer(());
+    });
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    text.matches("acquires these locks one after the other").count()
+}
+
+async fn a_layer_warns_of_locks_without_a_common_hash_tag(wire: Wire) {
+    let cluster = RedisCluster::start().await;
+    let client = client(wire, &cluster.url()).await;
+    assert_eq!(warnings(&client, ["exports", "report:{id:u64}"]), 1);
+    assert_eq!(warnings(&client, ["exports:{{{a:u64}}}", "report:{{{b:u64}}}"]), 1);
+    assert_eq!(warnings(&client, ["{{exports}}:all", "{{exports}}:report:{id:u64}"]), 0);
+    assert_eq!(warnings(&client, ["exports:{{{a:u64}}}", "report:{{{a:u64}}}:{b:uuid}"]), 0);
 }

@@ -83,4 +83,5 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "82-two-spellings-of-a-host.toml",
     "83-hold-at-least-above-max-hold.toml",
     "84-constant-of-another-kind.toml",
+    "89-locks-of-two-kinds.toml",
 ];
