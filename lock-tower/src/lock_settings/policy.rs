@@ -60,7 +60,14 @@ impl Policy {
         keys: impl IntoIterator<Item = LockKey>,
     ) -> Acquire<OneOrMany> {
         let options = self.options.0.get_or_init(|| self.settings.options(&self.name));
-        __private::acquire(client, keys, (self.kind, mode), options, Some(scope.clone()))
+        let acquire =
+            __private::acquire(client, keys, (self.kind, mode), options, Some(scope.clone()));
+        let settings = &self.settings;
+        // A hold that is replaced is shorter than any before.
+        if settings.refuse_early == Some(true) && settings.on_busy != Some(OnBusy::Replace) {
+            return __private::refused_early(acquire, self.holds.shortest_write());
+        }
+        acquire
     }
 
     /// Returns for which requests the lock is enforced at this moment: the kill switch may turn it off.
