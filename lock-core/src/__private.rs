@@ -1,6 +1,6 @@
 //! The functions that the code of `#[distributed_lock]` calls. Not part of the public interface.
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use lock_store::{IntoLockKey, LockKey};
 
@@ -142,6 +142,13 @@ pub fn out_of_order<T>(mut acquire: Acquire<T>) -> Acquire<T> {
 /// An acquisition that replaces no holder: a measurement must not cancel what it measures.
 pub fn without_replacing<T>(mut acquire: Acquire<T>) -> Acquire<T> {
     acquire.options.replace = None;
+    acquire
+}
+
+/// An acquisition that is refused at once if it would wait in vain behind others that hold the lock for at
+/// least this number of milliseconds, which callers like it did lately.
+pub fn refused_early<T>(mut acquire: Acquire<T>, shortest_hold: Option<NonZeroU32>) -> Acquire<T> {
+    acquire.options.shortest_hold = shortest_hold;
     acquire
 }
 

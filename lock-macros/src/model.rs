@@ -12,7 +12,7 @@ use crate::item::FnItem;
 use crate::key::Key;
 use crate::kind::Kind;
 use crate::permits::permits;
-use crate::principal_limit::{PrincipalLimit, principal_limit};
+use crate::principal_limit::{LimitOption, principal_limit};
 use crate::statuses::{OutcomeStatus, statuses};
 use crate::suggest::did_you_mean;
 
@@ -54,7 +54,7 @@ pub(crate) struct LockOptions {
     pub(crate) replace_after: Option<OptionDuration>,
     pub(crate) skips_if_busy: bool,
     /// For a handler only.
-    pub(crate) limit: Option<PrincipalLimit>,
+    pub(crate) limit: Option<LimitOption>,
     pub(crate) renew: Option<bool>,
     pub(crate) name: Option<LitStr>,
 }

@@ -8,7 +8,7 @@ use crate::key_list::KeyOption;
 use crate::model::Client;
 
 /// A limit, and the principal of a call.
-pub(crate) struct PrincipalLimit {
+pub(crate) struct LimitOption {
     pub(crate) most: usize,
     pub(crate) principal: Key,
 }
@@ -20,7 +20,7 @@ pub(crate) fn principal_limit(
     locks: usize,
     client: &Client,
     bindings: &Bindings,
-) -> Result<Option<PrincipalLimit>> {
+) -> Result<Option<LimitOption>> {
     let (number, principal) = match (most, principal) {
         (None, None) => return Ok(None),
         (Some(number), Some(principal)) => (number, principal),
@@ -55,5 +55,5 @@ pub(crate) fn principal_limit(
         let text = "all calls would be of one principal: name an argument, such as `principal = \"{user}\"`";
         return Err(Error::new(principal.literal.span(), text));
     }
-    Ok(Some(PrincipalLimit { most, principal }))
+    Ok(Some(LimitOption { most, principal }))
 }

@@ -56,7 +56,7 @@ pub(crate) async fn resume(
 /// for this very hold.
 fn admit(client: &ClientInner, request: &LockRequest) -> Option<Permit> {
     let access = Access::of(request.kind, request.mode);
-    match client.gate.enter(&request.key, access, false, None, None) {
+    match client.gate.enter(&request.key, access, None, None, None) {
         EnterResult::Admitted(permit) => Some(permit),
         EnterResult::Closed => None,
         _ => client.gate.enter_holding(&request.key),

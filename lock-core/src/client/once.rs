@@ -202,7 +202,7 @@ impl Flight {
         {
             return Err(why.into());
         }
-        let lead = client.flights.enter(&request.key, Access::Write, false, None, None);
+        let lead = client.flights.enter(&request.key, Access::Write, None, None, None);
         if let EnterResult::Admitted(leads) = lead {
             return Ok(Some(leads));
         }

@@ -1,10 +1,10 @@
 //! The permits and the waiters of one key in this process.
 
-use std::{collections::VecDeque, sync::Weak};
+use std::{collections::VecDeque, sync::Weak, time::Duration};
 
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{Access, Admission, HandoffKey, MAX_IN_LINE, Tenant};
+use super::{Access, Admission, HandoffKey, MAX_IN_LINE, Tenant, Wait};
 
 /// The state of one key. There is one for each lock that is held, so the queue, which most keys do not
 /// need, is allocated on demand.
@@ -56,6 +56,7 @@ pub(super) struct Waiter<T: Tenant> {
     pub(super) access: Access,
     /// The lease that it would take.
     pub(super) accepts: Option<HandoffKey>,
+    pub(super) wait: Option<Wait>,
     pub(super) admit: oneshot::Sender<Admission<T>>,
 }
 
@@ -189,6 +190,28 @@ impl<T: Tenant> KeyState<T> {
             waiter.admit.is_closed() || access == Access::Read && waiter.access == Access::Read
         };
         self.all_leave() && self.queue().all(alike)
+    }
+
+    /// Whether a caller that writes is almost sure to wait in vain: two or more writers ahead wait for as
+    /// long as it does, and have the lock one after the other before it, each for at least half of the
+    /// shortest hold lately.
+    ///
+    /// A caller ahead whose wait ends earlier may leave its place, so it does not count. One whose wait
+    /// ends a 32nd of a hold earlier does: it is as unlikely that the lock is released between the two ends,
+    /// and of all the callers of one moment that would let in a single one.
+    pub(super) fn is_in_vain(&self, wait: &Wait) -> bool {
+        if wait.shortest_hold.is_none() {
+            return false;
+        }
+        let writers = self.queue().filter(|ahead| ahead.access == Access::Write);
+        let waits = writers.filter(|ahead| !ahead.admit.is_closed()).filter_map(|ahead| ahead.wait);
+        let holds = waits.filter_map(|ahead| {
+            let hold = ahead.shortest_hold?;
+            (ahead.until + hold / 32 >= wait.until).then_some(hold / 2)
+        });
+        let (count, time) =
+            holds.fold((0, Duration::ZERO), |(count, time), hold| (count + 1, time + hold));
+        count > 1 && Instant::now() + time > wait.until
     }
 
     /// Places in the store's queue whose waiters have not given up.

@@ -68,6 +68,14 @@ pub(crate) struct Gate<T: Tenant> {
     waiters: Arc<WaiterLimit>,
 }
 
+/// How long an acquisition waits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wait {
+    pub(crate) until: Instant,
+    /// The shortest hold lately of callers like this one. `None`: it is not known.
+    pub(crate) shortest_hold: Option<Duration>,
+}
+
 /// How an acquisition may pass the gate.
 #[derive(Debug)]
 pub(crate) enum EnterResult<T: Tenant> {
@@ -75,6 +83,8 @@ pub(crate) enum EnterResult<T: Tenant> {
     Queued(QueuePlace<T>),
     /// Another acquisition of this process is in the way, and the caller does not wait.
     Busy,
+    /// The callers ahead are almost sure to have the lock until the caller's wait is over.
+    InVain,
     /// The key's queue is full.
     Full(usize),
     /// The queues of all keys are full in total.
@@ -144,10 +154,11 @@ impl<T: Tenant> Gate<T> {
         self: &Arc<Self>,
         key: &LockKey,
         access: Access,
-        waits: bool,
+        wait: Option<Wait>,
         most_waiting: Option<usize>,
         accepts: Option<HandoffKey>,
     ) -> EnterResult<T> {
+        let waits = wait.is_some();
         let most_waiting = most_waiting.unwrap_or(self.most_waiting);
         let mut keys = self.lock();
         if self.is_closed() {
@@ -183,12 +194,15 @@ impl<T: Tenant> Gate<T> {
         if state.waiting() >= state.most_waiting(most_waiting) {
             return EnterResult::Full(state.waiting());
         }
+        if access == Access::Write && wait.is_some_and(|wait| state.is_in_vain(&wait)) {
+            return EnterResult::InVain;
+        }
         let one = match waits.then(|| self.waiters.join(false)).transpose() {
             Ok(one) => one,
             Err(waiters) => return EnterResult::FullInAll(waiters),
         };
         let (admit, admitted) = oneshot::channel();
-        state.push(Waiter { access, accepts, admit });
+        state.push(Waiter { access, accepts, wait, admit });
         EnterResult::Queued(QueuePlace {
             gate: Arc::clone(self),
             key: key.clone(),

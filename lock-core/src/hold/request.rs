@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::ScopeHolds;
 use crate::{
-    gate::{Access, EnterResult, Gate, HandoffKey, Permit, QueuePlace, Tenant},
+    gate::{Access, EnterResult, Gate, HandoffKey, Permit, QueuePlace, Tenant, Wait},
     types::{AcquireError, AcquireOptions, Busy, HoldOptions, Overloaded},
 };
 
@@ -88,25 +88,35 @@ impl WaitDeadline {
         takes: Option<HandoffKey>,
     ) -> Result<Entered<T>, AcquireError> {
         let key = &request.key;
-        let (waits, most_waiting) = (self.deadline.is_some(), request.options.max_waiters);
+        let most_waiting = request.options.max_waiters;
+        let shortest_hold = request.options.shortest_hold();
+        let wait = self.deadline.map(|until| Wait { until, shortest_hold });
         let overloaded = |waiters, in_all| Overloaded { key: key.clone(), waiters, in_all };
-        match gate.enter(key, access, waits, most_waiting, takes) {
+        match gate.enter(key, access, wait, most_waiting, takes) {
             EnterResult::Admitted(permit) => Ok(Entered::Admitted(permit)),
             EnterResult::Queued(place) => Ok(Entered::Queued(place)),
             EnterResult::Closed => Err(AcquireError::Draining),
             EnterResult::Busy => Err(self.busy(request, None)),
+            EnterResult::InVain => {
+                Err(Busy { is_early: true, ..self.refusal(request, None) }.into())
+            }
             EnterResult::Full(waiters) => Err(overloaded(waiters, false).into()),
             EnterResult::FullInAll(waiters) => Err(overloaded(waiters, true).into()),
         }
     }
 
     pub(crate) fn busy(&self, request: &LockRequest, remaining: Option<Duration>) -> AcquireError {
-        AcquireError::Busy(Busy {
+        self.refusal(request, remaining).into()
+    }
+
+    fn refusal(&self, request: &LockRequest, remaining: Option<Duration>) -> Busy {
+        Busy {
             key: request.key.clone(),
             mode: request.mode,
             waited: self.started_at.elapsed(),
             holder_remaining: remaining,
             holder: None,
-        })
+            is_early: false,
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Options: of a client, of one acquisition, of a hold.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use lock_key::{MAX_DURATION, MIN_LEASE};
 use lock_store::{InvalidOptions, lease::DEFAULT_LEASE};
@@ -142,6 +142,9 @@ pub struct AcquireOptions {
     pub max_shared_readers: Option<u32>,
     /// The limit of waiters; `None`: the client's.
     pub max_waiters: Option<usize>,
+    /// The shortest hold lately of callers like this one, in milliseconds: a wait that is in vain after such
+    /// holds is refused at once.
+    pub(crate) shortest_hold: Option<NonZeroU32>,
     /// Whether it is refused at once while the store is known not to answer.
     pub fail_fast: bool,
     /// Whether a deadlock is refused; `None`: as the client does.
@@ -170,6 +173,7 @@ impl AcquireOptions {
             max_local_handoffs: None,
             max_shared_readers: None,
             max_waiters: None,
+            shortest_hold: None,
             fail_fast: false,
             refuse_deadlock: None,
             replace: None,
@@ -194,6 +198,10 @@ impl AcquireOptions {
         let after = after.map(|after| after.min(MAX_DURATION));
         self.replace = after.map(|after| Box::new(Replace { after, most: None }));
         self.is_replaceable = after.is_some();
+    }
+
+    pub(crate) fn shortest_hold(&self) -> Option<Duration> {
+        self.shortest_hold.map(|time| Duration::from_millis(time.get().into()))
     }
 
     /// Sets the least time for which the lock stays held; zero is none.

@@ -57,6 +57,7 @@ max_hold = "2m"
 renew = false
 hold_at_least = "1s"
 refuse_deadlock = true
+refuse_early = true
 max_waiters = 0
 max_local_handoffs = 3
 max_shared_readers = 4
@@ -112,6 +113,7 @@ fn fields_arrive_in_their_rule() {
             max_hold: Some(Duration::from_secs(120)),
             hold_at_least: Some(Duration::from_secs(1)),
             refuse_deadlock: Some(true),
+            refuse_early: Some(true),
             max_waiters: Some(0),
             max_local_handoffs: Some(3),
             max_shared_readers: Some(4),

@@ -84,6 +84,7 @@ impl<'f> EffectiveFields<'f> {
             permits: self.count("permits").map(at_most_u32),
             weight: self.count("weight").map(at_most_u32),
             refuse_deadlock: self.get("refuse_deadlock").and_then(Read::flag),
+            refuse_early: self.get("refuse_early").and_then(Read::flag),
             max_waiters: self.count("max_waiters"),
             max_local_handoffs: self.count("max_local_handoffs").map(at_most_u32),
             max_shared_readers: self.count("max_shared_readers").map(at_most_u32),

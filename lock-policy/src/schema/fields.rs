@@ -257,6 +257,13 @@ pub(crate) const POLICY: &[Field] = &[
          the request holds, is refused with 409; otherwise that is only logged.",
     ),
     inherited(
+        "refuse_early",
+        ValueType::Flag,
+        "false",
+        "Whether a request that writes is refused at once where it would almost surely wait in vain, behind \
+         others of its process, by how long the last holds of the rule took.",
+    ),
+    inherited(
         "max_waiters",
         ValueType::Count,
         "the client's",

@@ -89,6 +89,8 @@ lock_settings! {
     weight: u32,
     /// Whether a request that would wait forever is refused.
     refuse_deadlock: bool,
+    /// Whether a request that would wait in vain is refused at once.
+    refuse_early: bool,
     /// How many requests of this process may wait for one key.
     max_waiters: usize,
     /// How often the lock passes between requests of this process.

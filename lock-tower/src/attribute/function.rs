@@ -74,7 +74,7 @@ pub async fn run<F: Future>(
             RequestKeys::new()
         }
         Err(invalid) => {
-            record::refused(&policy.name, mode, Outcome::KeyInvalid);
+            record::refused(&policy.name, mode, Outcome::KeyInvalid, false);
             return Err(not_finished(invalid, RequestKeys::new()));
         }
     };
@@ -199,7 +199,8 @@ impl FunctionLocks<'_> {
         let acquired = pin!(acquire.acquire());
         let (granted, _) = record::wait(None, &policy.label(mode), keys, acquired).await;
         let guard = granted.inspect_err(|error| {
-            record::refused(&policy.name, mode, policy.outcome(error.into()));
+            let is_early = matches!(error, AcquireError::Busy(busy) if busy.is_early());
+            record::refused(&policy.name, mode, policy.outcome(error.into()), is_early);
         })?;
         record::granted(keys, mode);
         record::handed_off(keys, &guard);

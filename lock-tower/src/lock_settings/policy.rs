@@ -73,7 +73,13 @@ impl Policy {
         locks: impl IntoIterator<Item = (LockKey, LockSpec)>,
     ) -> Acquire<OneOrMany> {
         let options = self.options.0.get_or_init(|| self.settings.options(&self.name));
-        __private::acquire(client, locks, options, Some(scope.clone()))
+        let acquire = __private::acquire(client, locks, options, Some(scope.clone()));
+        let settings = &self.settings;
+        // A hold that is replaced is shorter than any before.
+        if settings.refuse_early == Some(true) && settings.on_busy != Some(OnBusy::Replace) {
+            return __private::refused_early(acquire, self.holds.shortest_write());
+        }
+        acquire
     }
 
     /// Returns the lock of a key that does not say by itself which it has.

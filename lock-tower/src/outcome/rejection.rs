@@ -36,6 +36,8 @@ pub(crate) struct Rejection {
     pub(crate) is_cancelled: bool,
     /// A status in place of the table's and the policy's.
     pub(crate) status: Option<StatusCode>,
+    /// Whether it was refused before its wait was over.
+    pub(crate) is_early: bool,
     /// Whether an operator took the lock away.
     pub(crate) taken: bool,
     pub(crate) released_in: Duration,
@@ -96,6 +98,7 @@ impl Rejection {
             is_after_work: false,
             is_cancelled: false,
             status: None,
+            is_early: false,
             taken: false,
             released_in: when_released(None, Duration::ZERO, None),
         }
@@ -132,6 +135,7 @@ impl Rejection {
         let rejection = Self::new(Outcome::from(error), caller);
         match error {
             AcquireError::Busy(busy) => Self {
+                is_early: busy.is_early(),
                 released_in: when_released(
                     holds.mean(busy.mode()),
                     busy.waited(),

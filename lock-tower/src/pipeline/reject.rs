@@ -39,7 +39,7 @@ fn observed(rejection: Rejection, request: Option<Parts>) -> RejectedRequest {
     if let Some(lock) = rejection.label()
         && !rejection.is_counted
     {
-        record::refused(&lock.name, lock.mode, rejection.outcome);
+        record::refused(&lock.name, lock.mode, rejection.outcome, rejection.is_early);
     }
     RejectedRequest::new(rejection, retry_after, request)
 }
@@ -69,6 +69,7 @@ fn log(rejection: &Rejection, retry_after: Option<Duration>) {
                 waited_ms = milliseconds(rejection.waited),
                 retry_after_ms = retry_after.map(milliseconds),
                 request_id = rejection.caller.request_id.as_deref(),
+                early = rejection.is_early.then_some(true),
                 reason = rejection.reason.as_deref(),
                 "request not carried out under its lock"
             )

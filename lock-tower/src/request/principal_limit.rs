@@ -19,7 +19,7 @@ type Principal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 /// for all of them. A lock counts from the start of its acquisition until its release, however the
 /// request ends; each key of a request counts once for each layer. Locks that are not enforced
 /// ([`Enforce::Shadow`](crate::Enforce::Shadow), [`Enforce::Off`](crate::Enforce::Off)) do not
-/// count. An attribute on a handler has a limit of its own: `limit_principals` there.
+/// count. An attribute on a handler has its own limit: `limit_principals` there.
 ///
 #[cfg_attr(feature = "axum", doc = "```")]
 #[cfg_attr(not(feature = "axum"), doc = "```ignore")]

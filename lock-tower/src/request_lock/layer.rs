@@ -377,6 +377,16 @@ impl RequestLockLayer {
         self.route(|lock| lock.limit = Some(limit))
     }
 
+    /// Sets whether a request that writes is refused at once, as when its wait has ended (423 `lock-busy`, with
+    /// a `Retry-After`), where it would almost surely wait in vain: at least two requests ahead of it in this
+    /// process wait for as long as it does, and half of the shortest of the last 32 holds under this layer,
+    /// once for each of them, is longer than its wait. Default: `false`, because requests ahead whose clients
+    /// disconnect, and the first short holds after long ones, cannot be foreseen. Fair kinds and semaphores, whose
+    /// line is in the store, are waited for. Not with [`OnBusy::Replace`].
+    pub fn refuse_early(self, refuse_early: bool) -> Self {
+        self.settings(|settings| settings.refuse_early = Some(refuse_early))
+    }
+
     /// Limits how many requests of this process may wait for one key; the next one is answered 503
     /// `lock-overloaded` at once. Default: the client's, which is 1,024 unless set.
     pub fn max_waiters(self, max_waiters: usize) -> Self {

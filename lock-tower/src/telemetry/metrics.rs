@@ -66,6 +66,8 @@ pub(crate) const POLICY_MATCHED: &str = "lock_policy_matched";
 pub(crate) const POLICY_RELOADS: &str = "lock_policy_reloads_total";
 
 pub(crate) const GRANTED: &str = "granted";
+/// The outcome of a request that was refused before its wait was over.
+pub(crate) const BUSY_EARLY: &str = "lock-busy-early";
 
 const UNLOCKED: [Unlocked; 5] =
     [Unlocked::Shadow, Unlocked::Off, Unlocked::Open, Unlocked::Local, Unlocked::NoKey];
@@ -109,7 +111,8 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str, &'static str, &'s
 /// an increase.
 pub(crate) fn begin(policy: &LockName, modes: &[Mode]) {
     let refused = Outcome::ALL.map(Outcome::as_str).into_iter();
-    let outcomes: Vec<_> = refused.chain(UNLOCKED.map(Unlocked::as_str)).chain([GRANTED]).collect();
+    let outcomes: Vec<_> =
+        refused.chain(UNLOCKED.map(Unlocked::as_str)).chain([GRANTED, BUSY_EARLY]).collect();
     for mode in modes {
         for outcome in &outcomes {
             requests(policy, *mode, outcome).increment(0);

@@ -59,7 +59,7 @@ impl LockObserver for MetricsObserver {
     fn refused(&self, event: &RefusedEvent<'_>) {
         let Some((name, mode)) = direct(&event.lock) else { return };
         MetricKeys::new(&name).wait(mode).record(event.waited);
-        record::refused(&name, mode, Outcome::from(event.error));
+        record::refused(&name, mode, Outcome::from(event.error), false);
     }
 
     fn lost(&self, event: &LostEvent<'_>) {

@@ -78,8 +78,13 @@ pub(crate) fn handed_off(keys: &MetricKeys, guard: &MultiGuard) {
     }
 }
 
-pub(crate) fn refused(policy: &LockName, mode: Mode, outcome: Outcome) {
-    metrics::requests(policy, mode, outcome.as_str()).increment(1);
+/// Counts a refusal; one for a busy lock may have come before the wait was over.
+pub(crate) fn refused(policy: &LockName, mode: Mode, outcome: Outcome, is_early: bool) {
+    let outcome = match outcome {
+        Outcome::Busy if is_early => metrics::BUSY_EARLY,
+        outcome => outcome.as_str(),
+    };
+    metrics::requests(policy, mode, outcome).increment(1);
 }
 
 pub(crate) fn unlocked(policy: &LockName, mode: Mode, why: Unlocked) {

@@ -76,6 +76,8 @@ mod policy_reload;
 #[cfg(feature = "policy")]
 mod preflight;
 mod principal_limit;
+#[cfg(feature = "axum")]
+mod refuse_early;
 #[cfg(all(feature = "axum", feature = "macros"))]
 mod replace;
 #[cfg(all(feature = "axum", feature = "macros"))]

@@ -211,7 +211,7 @@ async fn clones_and_the_rules_of_a_policy_file_count_together() {
     World::of(layer).assert_over_limit("jane", "/orders/3").await;
 }
 
-/// What the handler of an attribute's tests reports and waits for.
+/// The handler of an attribute reports to the test, and waits for it.
 #[derive(Clone)]
 struct Work {
     begin: mpsc::UnboundedSender<String>,

@@ -112,7 +112,7 @@ async fn only_a_busy_lock_skips() {
     let nested = put(async move || {
         let again = layer(&mine).on_store_down(OnStoreDown::Local);
         let again = app(again);
-        // Of a request of its own.
+        // Another request, in another task.
         let other = tokio::spawn(async move { call(&again, "PUT", "/8").await });
         other.await.unwrap().text
     });

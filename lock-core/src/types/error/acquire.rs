@@ -87,6 +87,7 @@ pub struct Busy {
     pub(crate) waited: Duration,
     pub(crate) holder_remaining: Option<Duration>,
     pub(crate) holder: Option<Box<BusyHolder>>,
+    pub(crate) is_early: bool,
 }
 
 impl Busy {
@@ -118,6 +119,13 @@ impl Busy {
     #[must_use]
     pub fn holder_remaining(&self) -> Option<Duration> {
         self.holder_remaining
+    }
+
+    /// Whether the caller was refused before its wait was over, because it would almost surely have waited
+    /// in vain: only where a policy has `refuse_early`.
+    #[must_use]
+    pub fn is_early(&self) -> bool {
+        self.is_early
     }
 
     /// Returns a holder of the lock, as it was when the acquisition had waited for half a second.

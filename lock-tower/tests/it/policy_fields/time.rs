@@ -81,6 +81,33 @@ async fn a_skipped_request_waits_only_if_its_own_table_says_so() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn policy_refuse_early() {
+    for (file, seconds) in both(r#"refuse_early = true"#).map(|file| (file, 0)).into_iter().chain([
+        (file("", KEY), 1),
+        (file("refuse_early = true", &format!("{KEY}\nrefuse_early = false")), 1),
+    ]) {
+        let mut world = PolicyService::new(&file);
+        for _ in 0..32 {
+            let request = world.at_work().await;
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            world.goes_on.add_permits(1);
+            request.await.unwrap();
+            world.received("ended").await;
+        }
+        let _held = world.at_work().await;
+        let waiting = [(); 2].map(|()| {
+            let app = world.app.clone();
+            tokio::spawn(async move { common::send(&app, request("PUT", "/orders/7")).await })
+        });
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let (answer, waited) = world.timed(request("PUT", "/orders/7")).await;
+        answer.assert_problem(423, "lock-busy");
+        assert_eq!(waited, seconds, "{file}");
+        drop(waiting);
+    }
+}
+
 /// The status of the second of two requests, and after how many seconds it is answered, while the first
 /// is at work, whose handler does not stop.
 async fn replaces(rule: &str) -> (u16, u64) {
