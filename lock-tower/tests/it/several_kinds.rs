@@ -336,7 +336,7 @@ async fn in_shadow_mode_they_are_measured_and_refuse_nothing() {
     while world.free("lock-shadow:exports", 3).await > 2 {
         tokio::task::yield_now().await;
     }
-    assert!(!world.locks.write("lock-shadow:report:1").try_acquire().await.is_ok());
+    assert!(world.locks.write("lock-shadow:report:1").try_acquire().await.is_err());
     let (second, _) = world.at_work("/acme/2").await;
     world.ends(first).await;
     world.ends(second).await;
