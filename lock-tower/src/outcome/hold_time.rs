@@ -87,7 +87,7 @@ impl LastHolds {
     fn observe(&self, held: Duration, now: u32) {
         let held = u32::try_from(held.as_millis()).unwrap_or(u32::MAX);
         let at = self.next.fetch_add(1, Ordering::Relaxed) % LAST;
-        self.holds[at].store(u64::from(now) << 32 | u64::from(held), Ordering::Relaxed);
+        self.holds[at].store((u64::from(now) << 32) | u64::from(held), Ordering::Relaxed);
     }
 
     fn shortest(&self, now: u32) -> Option<NonZeroU32> {
