@@ -22,6 +22,7 @@ mod kind;
 mod literal_span;
 mod model;
 mod names;
+mod once_per;
 mod permits;
 mod spec;
 mod statuses;

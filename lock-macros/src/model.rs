@@ -11,6 +11,7 @@ use crate::duration;
 use crate::item::FnItem;
 use crate::key::Key;
 use crate::kind::Kind;
+use crate::once_per::JobSlots;
 use crate::permits::permits;
 use crate::statuses::{OutcomeStatus, statuses};
 use crate::suggest::did_you_mean;
@@ -21,6 +22,8 @@ pub(crate) struct LockedFn {
     pub(crate) client: Client,
     /// The place of `on_busy = "skip"`.
     pub(crate) skips_if_busy: Option<Span>,
+    /// In which slots a call succeeds once.
+    pub(crate) once_per: Option<JobSlots>,
     /// For a handler only.
     pub(crate) statuses: Vec<OutcomeStatus>,
     pub(crate) lock: LockOptions,
@@ -84,6 +87,7 @@ impl LockedFn {
         Ok(Self {
             item,
             skips_if_busy: on_busy_is("skip"),
+            once_per: once_per(args.once_per, on_busy)?,
             statuses: statuses(args.statuses)?,
             client: args.client.map_or(Client::Layer, client),
             lock: LockOptions {
@@ -124,6 +128,22 @@ fn on_busy(literal: &LitStr) -> Result<(&'static str, Span)> {
         let legal = "legal are \"wait\", \"fail\", \"skip\" and \"replace\"";
         Error::new(literal.span(), format!("`{word}` is not legal here; {legal}{hint}"))
     })
+}
+
+/// Returns in which slots a call succeeds once.
+fn once_per(
+    slots: Option<LitStr>,
+    on_busy: Option<(&'static str, Span)>,
+) -> Result<Option<JobSlots>> {
+    let slots = slots.as_ref().map(JobSlots::of).transpose()?;
+    match on_busy {
+        Some((word, span)) if slots.is_some() && word != "skip" => {
+            let text =
+                "a job of `once_per` is skipped while it is being run elsewhere: drop `on_busy`";
+            Err(Error::new(span, text))
+        }
+        _ => Ok(slots),
+    }
 }
 
 fn mode(word: &LitStr, kind: Kind) -> Result<Mode> {

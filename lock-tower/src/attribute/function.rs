@@ -57,10 +57,7 @@ pub async fn run<F: Future>(
     if policy.settings.on_lost.is_some() {
         Arc::make_mut(&mut policy).settings.on_lost = None;
     }
-    let not_finished = |error: LockError| {
-        let (policy, caller) = (Arc::clone(&policy), Arc::clone(&context.caller));
-        Box::new(NotFinished { error, policy, mode, caller })
-    };
+    let not_finished = |error| NotFinished::new(error, &policy, mode, &context.caller);
     let enforce = policy.enforce();
     let locks = FunctionLocks { client, context: &context, policy: &policy, mode };
     let keys = match lock_keys(keys) {
@@ -110,6 +107,18 @@ pub struct NotFinished {
     policy: Arc<Policy>,
     mode: Mode,
     caller: Arc<Caller>,
+}
+
+impl NotFinished {
+    pub(super) fn new(
+        error: LockError,
+        policy: &Arc<Policy>,
+        mode: Mode,
+        caller: &Arc<Caller>,
+    ) -> Box<Self> {
+        let (policy, caller) = (Arc::clone(policy), Arc::clone(caller));
+        Box::new(Self { error, policy, mode, caller })
+    }
 }
 
 /// Whether another holder has the lock.

@@ -5,5 +5,6 @@ mod fair;
 mod multi;
 mod once;
 mod permits;
+mod slots;
 mod streams;
 mod tickets;
