@@ -12,7 +12,7 @@ use crate::{
     types::{LogHash, Lost},
 };
 pub use crate::{
-    client::{LockClient, OneOrMany},
+    client::{LockClient, OneOrMany, Slots},
     types::{AcquireError, AcquireOptions, LockError, LockName},
 };
 pub use lock_store::{
@@ -250,10 +250,70 @@ pub fn is_busy(error: &LockError) -> bool {
     matches!(error, LockError::Acquire(AcquireError::Busy(_)))
 }
 
-/// The return type of a function under an attribute with `on_busy = "skip"`.
+pub mod slot {
+    //! The steps of a job that runs once per slot, for an attribute, which acquires the job's lock itself.
+
+    use std::future::Future;
+
+    pub use crate::client::SlotMark;
+    use crate::{
+        client::{OncePer, within_attempt},
+        types::{AcquireError, Lost},
+    };
+
+    /// Acquires the mark of the job's slot; `None` if the job is being run, or has run.
+    ///
+    /// # Errors
+    ///
+    /// Why the mark was not acquired.
+    pub async fn acquire_mark(job: &OncePer) -> Result<Option<SlotMark>, AcquireError> {
+        Ok(SlotMark::acquire(job).await?.ok())
+    }
+
+    /// Runs `work` as the next attempt, under the job's lock in the ambient scope.
+    ///
+    /// # Errors
+    ///
+    /// The attempt was not counted.
+    pub async fn run_attempt<F: Future>(
+        mark: &SlotMark,
+        work: F,
+    ) -> Result<F::Output, AcquireError> {
+        let attempt = mark.begin_attempt(mark.ambient_lock()).await?;
+        Ok(within_attempt(attempt, work).await)
+    }
+
+    /// Runs `work` for as long as the mark is held.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`] when the mark was lost first.
+    pub async fn protect<F: Future>(mark: &SlotMark, work: F) -> Result<F::Output, Lost> {
+        mark.protect(work).await
+    }
+
+    /// Releases the mark: the work has failed.
+    pub async fn release(mark: SlotMark) {
+        mark.release().await;
+    }
+
+    /// Keeps the slot marked: the work has succeeded.
+    pub async fn keep(mark: SlotMark) {
+        mark.keep().await;
+    }
+}
+
+/// Returns the slots of a cron expression, for an attribute.
+#[cfg(feature = "cron")]
+#[must_use]
+pub const fn cron_slots(expression: &'static str) -> Slots {
+    Slots::cron_text(expression)
+}
+
+/// The return type of a function under an attribute with `on_busy = "skip"` or `once_per`.
 #[diagnostic::on_unimplemented(
-    message = "a function under `on_busy = \"skip\"` cannot return `{Self}`",
-    label = "a `Result<Option<_>, _>` is needed here: it returns `Ok(None)` while the lock is busy"
+    message = "a function under `on_busy = \"skip\"` or `once_per` cannot return `{Self}`",
+    label = "a `Result<Option<_>, _>` is needed here: it returns `Ok(None)` when its body is skipped"
 )]
 pub trait SkippedOutput {
     /// Returns the value for a lock that is busy.

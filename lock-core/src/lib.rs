@@ -29,7 +29,8 @@ pub mod test_util;
 
 pub use client::{
     Acquire, Leader, LockClient, LockClientBuilder, Lockable, Member, MultiGuard, MultiLock,
-    PermitGuard, RedLock, RedLockGuard, RedLockTarget, Scope, Semaphore, SingleLock, Term,
+    OncePer, PermitGuard, RedLock, RedLockGuard, RedLockTarget, Scope, Semaphore, SingleLock, Slot,
+    SlotAttempt, SlotRun, Slots, Term,
 };
 pub use guard::{LockGuard, LockView, LostSignal};
 pub use lock_key::ValueError;

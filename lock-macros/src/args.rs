@@ -11,7 +11,7 @@ use crate::statuses;
 use crate::suggest::did_you_mean;
 
 /// Every option and its values, in the order in which messages and the documentation name them.
-const OPTIONS: [(&str, &str); 20] = [
+const OPTIONS: [(&str, &str); 21] = [
     ("key", r#"a string: `key = "order:{id}"`"#),
     ("keys", r#"a list of strings: `keys = ["account:{from}", "account:{to}"]`"#),
     ("all", "locks in parentheses"),
@@ -23,6 +23,7 @@ const OPTIONS: [(&str, &str); 20] = [
     ("lease", r#"a duration: `lease = "30s"`"#),
     ("max_hold", r#"a duration: `max_hold = "60s"`"#),
     ("hold_at_least", r#"a duration: `hold_at_least = "60s"`"#),
+    ("once_per", r#"a duration or a cron expression: `once_per = "1h"`, `once_per = "0 3 * * *"`"#),
     ("on_busy", r#"`on_busy = "wait"`, `"fail"`, `"skip"` or `"replace"`"#),
     ("replace_by", r#"a placeholder of the key: `replace_by = "user"`, or `"anyone"`"#),
     ("replace_after", r#"a duration: `replace_after = "2s"`"#),
@@ -45,6 +46,7 @@ pub(crate) struct Args {
     pub(crate) lease: Option<LitStr>,
     pub(crate) max_hold: Option<LitStr>,
     pub(crate) hold_at_least: Option<LitStr>,
+    pub(crate) once_per: Option<LitStr>,
     pub(crate) on_busy: Option<LitStr>,
     pub(crate) replace_by: Option<LitStr>,
     pub(crate) replace_after: Option<LitStr>,
@@ -70,6 +72,7 @@ impl Parse for Args {
         let mut lease = None;
         let mut max_hold = None;
         let mut hold_at_least = None;
+        let mut once_per = None;
         let mut on_busy = None;
         let mut replace_by = None;
         let mut replace_after = None;
@@ -98,6 +101,7 @@ impl Parse for Args {
                 "lease" => set(input, &option, &mut lease)?,
                 "max_hold" => set(input, &option, &mut max_hold)?,
                 "hold_at_least" => set(input, &option, &mut hold_at_least)?,
+                "once_per" => set(input, &option, &mut once_per)?,
                 "on_busy" => set(input, &option, &mut on_busy)?,
                 "replace_by" => set(input, &option, &mut replace_by)?,
                 "replace_after" => set(input, &option, &mut replace_after)?,
@@ -144,6 +148,7 @@ impl Parse for Args {
             lease,
             max_hold,
             hold_at_least,
+            once_per,
             on_busy,
             replace_by,
             replace_after,

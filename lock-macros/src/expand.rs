@@ -22,9 +22,13 @@ pub(crate) fn expand(locked: LockedFn) -> TokenStream {
         Client::Layer => handler(&mut item.sig, ClientSource::Layer, &principal, &body, &names),
         Client::State => handler(&mut item.sig, ClientSource::State, &principal, &body, &names),
         Client::Given(client) => {
-            let skips = locked.lock.skips_if_busy;
-            let skip = skips.then(|| skip_if_busy(&item.sig.output, &names));
-            function_call(&item.sig.output, &client, skip, &body, &names)
+            let output = &item.sig.output;
+            let call = match &locked.once_per {
+                Some(once_per) => Call::OncePer(once_per.expression(&names)),
+                None if locked.lock.skips_if_busy => Call::SkippedIfBusy,
+                None => Call::Always,
+            };
+            function_call(output, &client, &call, &body, &names)
         }
     };
 
@@ -57,45 +61,59 @@ fn handler(
     quote_spanned! {output_span=> #run_handler(#handle, #lock, #keys, #principal, #body).await }
 }
 
+/// When the body of a function runs.
+enum Call {
+    Always,
+    SkippedIfBusy,
+    /// Once per slot: the expression for the slots.
+    OncePer(TokenStream),
+}
+
 /// Any other function returns the value of its body, or the lock's error in its own return type.
 fn function_call(
     output: &ReturnType,
     client: &Expr,
-    skip: Option<TokenStream>,
+    call: &Call,
     body: &TokenStream,
     names: &Names,
 ) -> TokenStream {
-    let [lock_client, run] = ["LockClient", "run"].map(|name| names.path(name));
+    let lock_client = names.path("LockClient");
     let local_client = names.local("__client");
     let [lock, keys] = ["__lock", "__keys"].map(|name| names.local(name));
     let [result, error] = ["__result", "__error"].map(|name| names.local(name));
     // The error for a return type that cannot report a lock's error points at that type.
     let not_finished = names.path_at("not_finished", output_span(output));
+    let skipped = names.path_at("skipped", output_span(output));
     let output_span = names.span.located_at(output_span(output));
     let not_finished = quote_spanned! {output_span=> #not_finished(#error).await };
+    let skipped = quote_spanned! {output_span=> return #skipped() };
     let client_span = names.span.located_at(client.span());
     let client = quote_spanned! {client_span=> &(#client) };
+    let run = names.path(if matches!(call, Call::OncePer(_)) { "run_once_per" } else { "run" });
+    let (slots, done, is_skipped) = match call {
+        Call::Always => (None, quote! { #result }, None),
+        Call::SkippedIfBusy => {
+            let is_busy = names.path("is_busy");
+            let is_busy = quote! { ::core::result::Result::Err(#error) if #is_busy(&#error) };
+            (None, quote! { #result }, Some(is_busy))
+        }
+        Call::OncePer(slots) => {
+            let not_run = quote! { ::core::result::Result::Ok(::core::option::Option::None) };
+            let done = quote! { ::core::option::Option::Some(#result) };
+            (Some(quote! { #slots, }), done, Some(not_run))
+        }
+    };
+    let skip = is_skipped.map(|is_skipped| quote! { #is_skipped => #skipped, });
     // The error leaves the `match` before the `.await`: beside a result that is not `Send`, the whole future
     // would not be. The client is cloned first, because it may be a part of an argument that the body moves.
     quote! {
         let #local_client = <#lock_client as ::core::clone::Clone>::clone(#client);
-        let #error = match #run(&#local_client, #lock, #keys, #body).await {
-            ::core::result::Result::Ok(#result) => return #result,
+        let #error = match #run(&#local_client, #lock, #slots #keys, #body).await {
+            ::core::result::Result::Ok(#done) => return #result,
             #skip
             ::core::result::Result::Err(#error) => #error,
         };
         #not_finished
-    }
-}
-
-/// With `on_busy = "skip"` the body does not run while another call has the lock.
-fn skip_if_busy(output: &ReturnType, names: &Names) -> TokenStream {
-    let (is_busy, error) = (names.path("is_busy"), names.local("__error"));
-    let skipped = names.path_at("skipped", output_span(output));
-    let output_span = names.span.located_at(output_span(output));
-    let skipped = quote_spanned! {output_span=> return #skipped() };
-    quote! {
-        ::core::result::Result::Err(#error) if #is_busy(&#error) => #skipped,
     }
 }
 

@@ -23,6 +23,7 @@ mod kind;
 mod literal_span;
 mod model;
 mod names;
+mod once_per;
 mod permits;
 mod principal_limit;
 mod spec;

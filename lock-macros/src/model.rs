@@ -11,6 +11,7 @@ use crate::duration;
 use crate::item::FnItem;
 use crate::key::Key;
 use crate::kind::Kind;
+use crate::once_per::JobSlots;
 use crate::permits::permits;
 use crate::principal_limit::{LimitOption, principal_limit};
 use crate::statuses::{OutcomeStatus, statuses};
@@ -20,6 +21,8 @@ use crate::suggest::did_you_mean;
 pub(crate) struct LockedFn {
     pub(crate) item: FnItem,
     pub(crate) client: Client,
+    /// In which slots a call succeeds once.
+    pub(crate) once_per: Option<JobSlots>,
     /// For a handler only.
     pub(crate) statuses: Vec<OutcomeStatus>,
     pub(crate) lock: LockOptions,
@@ -106,6 +109,7 @@ impl LockedFn {
         let limit = principal_limit(most, principal, keys.len(), &client, &bindings)?;
         Ok(Self {
             item,
+            once_per: once_per(args.once_per, on_busy)?,
             statuses: statuses(args.statuses)?,
             client,
             lock: LockOptions {
@@ -157,6 +161,22 @@ fn on_busy(literal: &LitStr) -> Result<(&'static str, Span)> {
         let legal = "legal are \"wait\", \"fail\", \"skip\" and \"replace\"";
         Error::new(literal.span(), format!("`{word}` is not legal here; {legal}{hint}"))
     })
+}
+
+/// Returns in which slots a call succeeds once.
+fn once_per(
+    slots: Option<LitStr>,
+    on_busy: Option<(&'static str, Span)>,
+) -> Result<Option<JobSlots>> {
+    let slots = slots.as_ref().map(JobSlots::of).transpose()?;
+    match on_busy {
+        Some((word, span)) if slots.is_some() && word != "skip" => {
+            let text =
+                "a job of `once_per` is skipped while it is being run elsewhere: drop `on_busy`";
+            Err(Error::new(span, text))
+        }
+        _ => Ok(slots),
+    }
 }
 
 fn mode(word: &LitStr, kind: Kind) -> Result<Mode> {

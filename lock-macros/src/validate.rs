@@ -19,6 +19,7 @@ impl LockedFn {
         self.one_key_has_one_kind()?;
         self.only_handlers_answer()?;
         self.hold_at_least_is_within_max_hold()?;
+        self.only_jobs_run_once_per_slot()?;
         match self.client {
             Client::Layer | Client::State => {
                 self.handler_takes_no_self()?;
@@ -127,6 +128,23 @@ impl LockedFn {
             }
             _ => Ok(()),
         }
+    }
+
+    fn only_jobs_run_once_per_slot(&self) -> Result<()> {
+        let Some(once_per) = &self.once_per else { return Ok(()) };
+        let text = if !matches!(self.client, Client::Given(_)) {
+            "a handler runs for each request: `once_per` is for a job, which is a function with \
+             `client = ...` that each replica calls by its own timer"
+        } else if self.lock.keys.len() > 1 {
+            "a job that runs once per slot has one key: use `key`"
+        } else if self.lock.permits.is_some() || matches!(self.lock.mode, Mode::Read) {
+            "a job runs once per slot under a write lock: a reader and a permit leave room for others"
+        } else if self.lock.hold_at_least.is_some() {
+            "the slot stays marked until it ends: drop `hold_at_least`"
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(once_per.span, text))
     }
 
     fn handler_takes_no_self(&self) -> Result<()> {

@@ -16,4 +16,5 @@ pub use crate::attribute::{
     assert_held::assert_held,
     declared::{DeclaredKey, DeclaredLock, Spec},
     function::{FunctionOutput, is_busy, not_finished, run},
+    once_per::run_once_per,
 };

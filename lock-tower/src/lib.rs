@@ -96,6 +96,7 @@
 //! | `tls` | connections to Redis under TLS: `rediss://` | yes |
 //! | `zookeeper` | locks in ZooKeeper: `zookeeper://` | no |
 //! | `zookeeper-tls` | sessions with ZooKeeper under TLS: `zookeepers://` | no |
+//! | `cron` | slots of jobs by cron expressions: `once_per = "0 3 * * *"` | no |
 //! | `axum` | keys from templates, [`Locked`], `Fence` and `RequestClient` as extractors, the attribute on handlers | yes |
 //! | `macros` | the attribute `#[distributed_lock]` | yes |
 //! | `admin` | `admin`: a page for operators, with live locks and their waiters | no |
@@ -170,8 +171,8 @@ pub mod locks {
 
     pub use lock_core::{
         Acquire, HoldTicket, Leader, LeaseState, LockView, Lockable, LostSignal, Member,
-        MultiGuard, MultiLock, PermitGuard, RedLock, RedLockGuard, RedLockTarget, Semaphore,
-        SingleLock, Term,
+        MultiGuard, MultiLock, OncePer, PermitGuard, RedLock, RedLockGuard, RedLockTarget,
+        Semaphore, SingleLock, Slot, SlotAttempt, SlotRun, Slots, Term,
     };
 }
 

@@ -1,7 +1,8 @@
-//! A job that every replica starts at midnight, and that runs once.
+//! A job that every replica starts once a day, and that runs once.
 //!
-//! Each replica's clock is a little off, and the job may be done in a moment: so the lock stays held
-//! for longer than the clocks differ. Without arguments three replicas run in this process. With
+//! Each replica's clock is a little off, and the job may be done in a moment: its day stays marked until it
+//! has ended, so a second start on the same day runs nothing. A run that fails is repeated by the next
+//! replica. Without arguments three replicas run in this process. With
 //! `REDIS_URL` it is one replica of them, whose clock is `LATE_MS` milliseconds behind; with `PORT` too
 //! it stays and serves its metrics at `/metrics`, on 127.0.0.1:
 //!
@@ -19,13 +20,13 @@ use lock_tower::{LockClient, LockError, MemoryStore, distributed_lock, shutdown_
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::{net::TcpListener, time::sleep};
 
-/// At midnight of this replica's clock: `None` if another one runs it, or has just run it.
+/// Of the day on this replica's clock: `None` if another one runs it, or has run it.
 #[distributed_lock(
     key = "nightly-report",
     name = "nightly-report",
     client = locks,
-    on_busy = "skip",
-    hold_at_least = "10s"
+    wait = "0s",
+    once_per = "24h"
 )]
 async fn nightly_report(locks: &LockClient) -> Result<Option<String>, LockError> {
     Ok(Some("3 orders, 2 of them paid".to_owned()))
@@ -57,7 +58,7 @@ async fn one_replica(url: &str) -> anyhow::Result<()> {
         let service = Router::new().route("/metrics", metrics);
         axum::serve(listener, service).with_graceful_shutdown(shutdown_signal()).await?;
     }
-    // A process that ends right after its job still leaves the lock held.
+    // A process that ends right after its job still leaves the day marked.
     Ok(())
 }
 
@@ -65,7 +66,7 @@ async fn replica(locks: &LockClient, late_ms: u64) -> Result<(), LockError> {
     sleep(Duration::from_millis(late_ms)).await;
     match nightly_report(locks).await? {
         Some(report) => println!("replica {late_ms} ms late: ran: {report}"),
-        None => println!("replica {late_ms} ms late: skipped, another one has it"),
+        None => println!("replica {late_ms} ms late: skipped, another one runs it or has run it"),
     }
     Ok(())
 }

@@ -10,11 +10,13 @@ pub(crate) mod lockable;
 mod locks;
 pub(crate) mod multi_lock;
 mod once;
+mod once_per;
 mod red_lock;
 mod replace;
 mod scope;
 mod semaphore;
 mod several_clients;
+mod slots;
 
 use std::{
     fmt,
@@ -39,9 +41,12 @@ pub use builder::LockClientBuilder;
 pub use leader::{Leader, Term};
 pub use lockable::{Lockable, SingleLock};
 pub use multi_lock::{Member, MultiGuard, MultiLock, OneOrMany};
+pub(crate) use once_per::within_attempt;
+pub use once_per::{OncePer, SlotAttempt, SlotMark, SlotRun};
 pub use red_lock::{RedLock, RedLockGuard, RedLockTarget};
 pub use scope::Scope;
 pub use semaphore::{PermitGuard, Semaphore};
+pub use slots::{Slot, Slots};
 
 /// A client of a lock store: one per process, cheap to clone.
 ///

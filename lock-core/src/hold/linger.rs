@@ -8,6 +8,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use lock_key::MAX_DURATION;
 use lock_store::{
     Holds, Mode, RenewCommand, Renewal, Unavailable,
     runtime::{Backoff, LeaseInstant, lease_clock},
@@ -47,8 +48,10 @@ impl LingeringGuard {
     /// Leaves the lock to the store until its time is over, and gives up the count.
     pub(crate) async fn leave(self) {
         let Self { hold, mode, until } = self;
+        // A lease that was requested for this time, and was not renewed, ends then anyway.
+        let ends_then = hold.lease.state().stored_until == until;
         let mut retry = Backoff::new(FIRST_RETRY);
-        while let Err(why) = hold.leave_until(mode, until).await {
+        while let Err(why) = hold.leave_until(mode, until, ends_then).await {
             hold.lease.state().last_failure = Some(Box::new(why));
             hold.lease.announce();
             tokio::time::sleep(retry.next(LONGEST_RETRY)).await;
@@ -79,11 +82,18 @@ impl Hold {
         Some(until)
     }
 
+    /// Lets the hold last for `time` from now on at least, although its last guard is dropped earlier.
+    pub(crate) fn hold_for(&self, time: Duration) {
+        let since = LeaseInstant::now().since(self.granted_at);
+        self.state().at_least = Some(since.saturating_add(time).min(MAX_DURATION));
+    }
+
     /// Gives the lease in the store the rest of the time until then. Fails if the store did not confirm it.
     async fn leave_until(
         self: &Arc<Self>,
         mode: Mode,
         until: LeaseInstant,
+        ends_then: bool,
     ) -> Result<(), Unavailable> {
         let step = self.settled_step().await?;
         if !self.end_while_alone() {
@@ -95,7 +105,7 @@ impl Hold {
             self.end_guard(mode);
             return Ok(());
         }
-        let left = self.set_rest(&step, mode, until).await?;
+        let left = ends_then || self.set_rest(&step, mode, until).await?;
         self.finish(mode, left);
         drop(step);
         Ok(())
@@ -128,10 +138,6 @@ impl Hold {
         let now = LeaseInstant::now();
         if now >= until || self.state().end != Some(HoldEnd::Released) {
             return Ok(false);
-        }
-        // A lease that was requested for this time, and was not renewed, ends then anyway.
-        if lease.state().stored_until == until {
-            return Ok(true);
         }
         let rest = now.until(until);
         lease.state().may_be_stored(now, rest);

@@ -432,17 +432,14 @@ impl Hold {
 
     /// The outcome of a guard's release, once it is known.
     pub(crate) fn release_outcome(&self, lease: &LeaseInner) -> Option<Result<(), ReleaseError>> {
-        let (end, lingers) = {
-            let own = self.state();
-            (own.end, own.lingers)
-        };
-        match end {
+        let own = self.state();
+        match own.end {
             Some(HoldEnd::Lost(cause)) => return Some(Err(self.lost(cause).into())),
             // The lease belongs to the next holder from here on: its later failures are not this one's.
             Some(HoldEnd::HandedOff | HoldEnd::Parked) => return Some(Ok(())),
             Some(HoldEnd::Released) | None => {}
         }
-        if lease.is_settled() && !lingers {
+        if lease.is_settled() && !own.lingers {
             let gone = lease.stage == Stage::Releasing { gone: true };
             return Some(if gone { Err(self.lost(LostCause::Refused).into()) } else { Ok(()) });
         }

@@ -14,7 +14,7 @@ use crate::types::{CallSite, WorkOrigin};
 /// The live holds of a scope.
 #[derive(Debug, Default)]
 pub(crate) struct ScopeHolds {
-    slots: Mutex<Slots>,
+    slots: Mutex<KeySlots>,
     /// The keys for which it has waited for long, and since when.
     waits: Mutex<Vec<(LockKey, SystemTime)>>,
     origin: Mutex<Option<Arc<dyn WorkOrigin>>>,
@@ -22,7 +22,7 @@ pub(crate) struct ScopeHolds {
 
 /// The slots by key and client.
 #[derive(Debug, Default)]
-struct Slots {
+struct KeySlots {
     /// Most scopes lock one key: no map is allocated for it.
     first: Option<((LockKey, ClientId), Arc<ScopeSlot>)>,
     others: BTreeMap<(LockKey, ClientId), Arc<ScopeSlot>>,
@@ -30,7 +30,7 @@ struct Slots {
     limit: usize,
 }
 
-impl Slots {
+impl KeySlots {
     fn iter(&self) -> impl Iterator<Item = (&(LockKey, ClientId), &Arc<ScopeSlot>)> {
         self.first.iter().map(|(of, slot)| (of, slot)).chain(&self.others)
     }
@@ -115,7 +115,7 @@ impl ScopeHolds {
 
     pub(crate) fn slot(&self, client: &ClientId, key: &LockKey) -> Arc<ScopeSlot> {
         let mut slots = self.slots.lock();
-        let Slots { first, others, limit } = &mut *slots;
+        let KeySlots { first, others, limit } = &mut *slots;
         if let Some(((known, of), slot)) = first
             && (&*known, &*of) == (key, client)
         {

@@ -30,8 +30,8 @@ pub use observer::{
 };
 pub use options::AcquireOptions;
 pub(crate) use options::{
-    ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS, Replace, check_hold_options,
-    check_lease,
+    ClientConfig, HoldOptions, MAX_LOCAL_HANDOFFS, MAX_SHARED_READERS, Replace, SLOT_MARK,
+    check_hold_options, check_lease,
 };
 pub use statistics::{ClientStatistics, HotKey, RoundTrips};
 pub use ticket::HoldTicket;

@@ -11,6 +11,8 @@ use crate::types::{CallSite, LockName, Observer, ticket::TicketKey};
 pub(crate) const MAX_LOCAL_HANDOFFS: u32 = 63;
 /// How many readers of this process may read on one lease.
 pub(crate) const MAX_SHARED_READERS: u32 = 64;
+/// How the keys begin that mark the slot of a job, or count its attempts.
+pub(crate) const SLOT_MARK: &str = "lock-slot:";
 /// How long an acquisition waits by default.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 /// For how long an acquisition yields to others that have waited for longer.

@@ -18,6 +18,7 @@ mod multi_lock;
 mod observed;
 mod observer;
 mod once;
+mod once_per;
 mod own_store;
 mod park;
 mod red_lock;

@@ -2,6 +2,7 @@
 //! such, and leave nothing behind.
 
 use std::{
+    convert::Infallible,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -13,7 +14,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use lock_conformance::{Feature, Fixture};
 use lock_core::{
     AcquireError, DowngradeError, InspectError, KeyPage, Kind, LeaseState, LockClient,
-    LockClientBuilder, LockKey, MemoryStore, Mode, UpgradeError,
+    LockClientBuilder, LockError, LockKey, MemoryStore, Mode, OnceError, Slots, UpgradeError,
     store::{
         AcquireCommand, Acquired, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand,
         Renewal, StoreAdmin, StoreError, StoreFuture, StoreHealth, Unsupported,
@@ -179,6 +180,18 @@ async fn the_lease_of_a_session_is_that_of_every_lock() {
     let guard = client.write("k").acquire().await.unwrap();
     assert!(guard.remaining() < lease && guard.remaining() > lease / 2);
     client.write("other").lease(lease).acquire().await.unwrap().release().await.unwrap();
+
+    // Where a lock ends with its process, none outlasts it.
+    let least = client.write("least").hold_at_least(lease).acquire().await.map(drop);
+    let job = client.write("job").once_per(Slots::every(Duration::from_secs(60)));
+    let job = job.run(async |_| -> Result<(), Infallible> { panic!("it must not run") }).await;
+    let Err(OnceError::Lock(LockError::Acquire(job))) = job.map(drop) else { panic!("refused") };
+    for (refused, what) in [(least.unwrap_err(), "`hold_at_least`"), (job, "`once_per`")] {
+        let reported = format!(
+            "this lock store does not support {what}: a lock ends with the session of its process"
+        );
+        assert_eq!(refused.to_string(), reported);
+    }
 }
 
 /// A store whose pages have one key each, and that records what it is sent.

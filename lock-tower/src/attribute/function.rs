@@ -58,10 +58,7 @@ pub async fn run<F: Future>(
     if policy.settings.on_lost.is_some() {
         Arc::make_mut(&mut policy).settings.on_lost = None;
     }
-    let not_finished = |error: LockError, keys: RequestKeys| {
-        let (policy, caller) = (Arc::clone(&policy), Arc::clone(&context.caller));
-        Box::new(NotFinished { error, policy, mode, caller, keys })
-    };
+    let not_finished = |error, keys| NotFinished::new(error, &policy, mode, &context.caller, keys);
     let enforce = policy.enforce();
     let locks = FunctionLocks { client, context: &context, policy: &policy, mode };
     let keys = match lock_keys(lock, keys) {
@@ -114,6 +111,19 @@ pub struct NotFinished {
     mode: Mode,
     caller: Arc<Caller>,
     keys: RequestKeys,
+}
+
+impl NotFinished {
+    pub(super) fn new(
+        error: LockError,
+        policy: &Arc<Policy>,
+        mode: Mode,
+        caller: &Arc<Caller>,
+        keys: RequestKeys,
+    ) -> Box<Self> {
+        let (policy, caller) = (Arc::clone(policy), Arc::clone(caller));
+        Box::new(Self { error, policy, mode, caller, keys })
+    }
 }
 
 /// Whether another holder has the lock.

@@ -7,3 +7,4 @@ pub(crate) mod declared;
 pub(crate) mod function;
 #[cfg(feature = "axum")]
 pub(crate) mod handler;
+pub(crate) mod once_per;

@@ -9,6 +9,7 @@ use axum::{Router, routing::put};
 use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_tower::{
     AcquireError, LockClient, LockError, MemoryStore, RequestLockLayer, distributed_lock,
+    locks::{SlotAttempt, SlotRun, Slots},
 };
 use tokio::time::sleep;
 
@@ -42,6 +43,85 @@ impl From<LockError> for JobError {
 #[distributed_lock(key = "own", client = locks, wait = "0s", on_busy = "skip")]
 async fn own(locks: &LockClient, fails: bool) -> Result<Option<()>, JobError> {
     if fails { Err(JobError::Own) } else { Ok(None) }
+}
+
+/// Returns the number of the attempt, or fails with it.
+#[distributed_lock(key = "hourly:{id}", client = locks, wait = "0s", once_per = "1h")]
+async fn hourly(locks: &LockClient, id: u8, fails: bool) -> Result<Option<u32>, HourlyError> {
+    let attempt = SlotAttempt::current().unwrap();
+    let inside = locks.write(format!("hourly:{id}")).try_acquire().await.unwrap();
+    assert_eq!(inside.fencing_token(), attempt.fencing_token());
+    if fails { Err(HourlyError::Failed(attempt.number())) } else { Ok(Some(attempt.number())) }
+}
+
+#[derive(Debug)]
+enum HourlyError {
+    Failed(u32),
+    Lock(LockError),
+}
+
+impl From<LockError> for HourlyError {
+    fn from(error: LockError) -> Self {
+        Self::Lock(error)
+    }
+}
+
+async fn failed(locks: &LockClient) -> u32 {
+    let failed = hourly(locks, 1, true).await;
+    let Err(HourlyError::Failed(number)) = failed else { panic!("{failed:?}") };
+    number
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_succeeds_once_per_slot() {
+    let store = MemoryStore::new();
+    let replicas = [0, 1, 2].map(|_| LockClient::builder().in_memory_on(&store));
+    for (number, replica) in (1..).zip(&replicas) {
+        assert_eq!(failed(replica).await, number);
+        // The job's own lock is released in the background.
+        sleep(SECOND).await;
+    }
+    assert_eq!(hourly(&replicas[0], 1, false).await.unwrap(), Some(4));
+    for replica in &replicas {
+        assert_eq!(hourly(replica, 1, true).await.unwrap(), None);
+        // Another job.
+        hourly(replica, 2, true).await.unwrap_err();
+        sleep(SECOND).await;
+    }
+    assert!(SlotAttempt::current().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_runs_elsewhere_is_skipped() {
+    let store = MemoryStore::new();
+    let [here, there] = [0, 1].map(|_| LockClient::builder().in_memory_on(&store));
+    let guard = there.write("hourly:1").acquire().await.unwrap();
+    assert_eq!(hourly(&here, 1, false).await.unwrap(), None);
+    guard.release().await.unwrap();
+    assert_eq!(hourly(&here, 1, false).await.unwrap(), Some(1));
+    let job = there.write("hourly:3").once_per(Slots::every(SECOND * 60 * 60));
+    let beside = job.run(async |_| {
+        assert_eq!(hourly(&here, 3, false).await.unwrap(), None);
+        Ok::<_, ()>(())
+    });
+    assert_eq!(beside.await.unwrap(), SlotRun::Ran(()));
+    assert_eq!(hourly(&here, 3, false).await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_locks_are_not_acquired_fails() {
+    let (store, link) = (MemoryStore::new(), std::sync::Arc::<ConstantFaults>::default());
+    let locks = faulty(LockClient::builder(), &store, std::sync::Arc::clone(&link) as _);
+    link.set(Delivery::after(NEVER));
+    let down = hourly(&locks, 1, false).await;
+    let unavailable =
+        matches!(down, Err(HourlyError::Lock(LockError::Acquire(AcquireError::Unavailable(_)))));
+    assert!(unavailable, "{down:?}");
+    locks.shutdown(SECOND).await.ok();
+    let draining = hourly(&locks, 1, false).await;
+    let is_draining =
+        matches!(draining, Err(HourlyError::Lock(LockError::Acquire(AcquireError::Draining))));
+    assert!(is_draining, "{draining:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,14 +17,23 @@
 //! | `both <one> <other> <turns> <counter>` | locks both, in the order given, and counts up in steps | `done` |
 //! | `limits <wanted> <most>` | acquires a permit of `all`, of the `tenant` too, or the `report` too, again and again, until that many were granted in all processes, and counts those inside each | `limited <wanted> <how often> <most others before one>` |
 //! | `once <key> <result> <log> <count> <fill> <lease>` | that many tasks call `once` under `key`, for what the list `result` has; a fill writes its process to the log, takes `fill` milliseconds, and leaves its process there; with a lease in milliseconds | `once <result>` |
+//! | `slot <name> <job> <length> <at> <log> <work> <lease>` | runs `job` once per slot of `length` milliseconds at this time, in milliseconds; the work writes the number of its attempt and its process to the log, and takes `work` milliseconds, or `fails` | `slot <name> <outcome>` |
+//! | `end <how> <key> <lease> <least> <log>` | locks `key` for at least that many milliseconds, writes to the log, ends its work and then the process, by `release` or `shutdown` | |
+//! | `end` | ends the process | |
 //!
 //! A log is a stream in Redis, so every line has the time of Redis' clock.
 
-use std::{convert::Infallible, env, error::Error, time::Duration};
+use std::{
+    convert::Infallible,
+    env,
+    error::Error,
+    process,
+    time::{Duration, SystemTime},
+};
 
 use clap::ValueEnum;
 use futures_util::future::try_join_all;
-use lock_core::{HoldTicket, Kind, LockClient, LockGuard, Mode, ResumeError};
+use lock_core::{HoldTicket, Kind, LockClient, LockGuard, Mode, OnceError, ResumeError, Slots};
 use lock_tests::{Cli, Wire};
 use lock_tower::distributed_lock;
 use tokio::{
@@ -80,6 +89,21 @@ async fn main() -> Result<(), Failure> {
                 }
             }
             ["leave"] => waiters.abort_all(),
+            ["end"] => return Ok(()),
+            ["end", how, key, lease, least, log] => {
+                let [lease, least] = [lease.parse()?, least.parse()?].map(Duration::from_millis);
+                let lock = member.locks.write(*key).lease(lease).hold_at_least(least);
+                let guard = lock.acquire().await?;
+                member.write(log, "granted").await;
+                if *how == "release" {
+                    guard.release().await?;
+                } else {
+                    drop(guard);
+                    member.locks.shutdown(WAIT).await?;
+                }
+                // Nothing more is run, as when `main` returns.
+                process::exit(0);
+            }
             _ => {
                 let member = member.clone();
                 tokio::spawn(async move {
@@ -137,6 +161,27 @@ impl Member {
             ["once", key, result, log, count, fill, lease] => {
                 let [fill, lease] = [fill.parse()?, lease.parse()?].map(Duration::from_millis);
                 self.once(key, [result, log], count.parse()?, fill, lease).await
+            }
+            ["slot", name, job, length, at, log, work, lease] => {
+                let millis = |text: &str| text.parse().map(Duration::from_millis);
+                let job = self.locks.write(*job).lease(millis(lease)?);
+                let job = job.once_per(Slots::every(millis(length)?));
+                let outcome = job.at(SystemTime::UNIX_EPOCH + millis(at)?).run(async |attempt| {
+                    let number = attempt.number();
+                    self.write(log, &format!("{number} {}", process::id())).await;
+                    match millis(work) {
+                        Ok(work) => sleep(work).await,
+                        Err(_) => return Err(number),
+                    }
+                    Ok(number)
+                });
+                match outcome.await {
+                    Ok(outcome) => println!("slot {name} {outcome:?}"),
+                    Err(OnceError::Work(number)) => println!("slot {name} failed({number})"),
+                    Err(OnceError::Lock(why)) => return Err(why.into()),
+                    Err(other) => return Err(format!("{other}").into()),
+                }
+                Ok(())
             }
             _ => Err("no such verb".into()),
         }

@@ -14,9 +14,12 @@ use super::{
     key_names::{self, LockNames},
     scripts,
 };
-use crate::redis::protocol::{
-    LockScript, NamePattern, REQUEST_TTL, ScriptCall, WAKE_NUMBERS, Wire, counter_name, slot_of,
-    taken_channel,
+use crate::{
+    redis::protocol::{
+        LockScript, NamePattern, REQUEST_TTL, ScriptCall, WAKE_NUMBERS, Wire, counter_name,
+        slot_of, taken_channel,
+    },
+    types::SLOT_MARK,
 };
 
 /// How long a token outlives the last grant of its key.
@@ -49,8 +52,10 @@ impl RedissonWire {
         counter_name(&self.prefix, slot)
     }
 
-    fn token_ttl(&self, kind: Kind) -> Duration {
-        let permanent = self.permanent_tokens || kind == Kind::Fenced;
+    fn token_ttl(&self, kind: Kind, key: &LockKey) -> Duration {
+        // The keys of a job differ in each slot: permanent tokens would fill Redis.
+        let is_slots = key.as_str().starts_with(SLOT_MARK);
+        let permanent = (self.permanent_tokens || kind == Kind::Fenced) && !is_slots;
         if permanent { Duration::ZERO } else { TOKEN_TTL }
     }
 
@@ -108,7 +113,8 @@ impl Wire for RedissonWire {
 
     fn acquire(&self, command: &AcquireCommand) -> ScriptCall {
         let (names, owner) = (self.names(&command.key), &command.owner);
-        let (place, token_ttl) = (command.place.unwrap_or_default(), self.token_ttl(command.kind));
+        let (place, token_ttl) =
+            (command.place.unwrap_or_default(), self.token_ttl(command.kind, &command.key));
         let takes = |call: ScriptCall| call.owner(owner).ms(command.lease).ms(token_ttl).ms(place);
         let more =
             |call: ScriptCall| call.ms(waited(command)).flag(command.yields).number(command.holds);
@@ -323,7 +329,9 @@ impl Wire for RedissonWire {
         .key(names.token());
         let call = if fair { call.key(names.waiters()) } else { call };
         let call = call.key(self.counter(&names));
-        converted(call, command).ms(self.token_ttl(command.holder.kind)).arg(&names.tag)
+        converted(call, command)
+            .ms(self.token_ttl(command.holder.kind, &command.holder.key))
+            .arg(&names.tag)
     }
 
     fn downgrade(&self, command: &ConvertCommand) -> ScriptCall {
@@ -391,7 +399,7 @@ impl Wire for RedissonWire {
             .key(names.semaphore_channel())
             .key(self.counter(&names))
             .arg(&names.tag)
-            .ms(self.token_ttl(Kind::ReadWrite))
+            .ms(self.token_ttl(Kind::ReadWrite, key))
             .arg(if_held_by)
             // The second time it would take the lock from the next holder.
             .non_idempotent()

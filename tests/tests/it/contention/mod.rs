@@ -6,5 +6,6 @@ mod limits;
 mod multi;
 mod once;
 mod permits;
+mod slots;
 mod streams;
 mod tickets;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lock_core::{Acquire, Kind, LockClient, Lockable, Member, Mode};
+use lock_core::{Acquire, Kind, LockClient, Lockable, Member, Mode, Slots};
 
 use super::{Case, case};
 use crate::schedules::{
@@ -29,6 +29,22 @@ pub(super) fn cases() -> Vec<Case> {
         // It is a candidate until it leads, however long the store does not answer.
         polled(tokio::time::timeout(ms(1_500), led), polls).await.is_over()
     }));
+    for busy in [false, true] {
+        let name = if busy { "in the way of another run" } else { "free" };
+        cases.push(case("client/once_per.rs::run", name, move |world, polls| async move {
+            let other = world.there.write("k").max_hold(ms(700));
+            let other = if busy { Some(other.acquire().await.unwrap()) } else { None };
+            world.begin();
+            let job = world.here.write("k").wait(ms(2_000));
+            let job = job.once_per(Slots::every(LONG)).run(async |_| {
+                tokio::time::sleep(ms(20)).await;
+                Ok::<_, ()>(())
+            });
+            let over = polled(job, polls).await.is_over();
+            drop(other);
+            over
+        }));
+    }
     for (kind, mode) in KINDS {
         let name = |how: &str| format!("{kind} {mode}, {how}");
         let ask = move |client: &LockClient| client.lock(mode, "k").kind(kind);

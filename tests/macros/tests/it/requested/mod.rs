@@ -8,7 +8,7 @@ use std::time::Duration;
 use lock_macros::distributed_lock;
 
 use recorder::__private::{
-    Kind, LayerHandle, LockClient, Mode, Outcome, Requested, Response, Spec, StateHandle,
+    Kind, LayerHandle, LockClient, Mode, Outcome, Requested, Response, Slots, Spec, StateHandle,
 };
 
 impl LockClient {
@@ -469,6 +469,42 @@ async fn return_and_question_mark_give_what_they_gave() {
 async fn a_lock_that_is_not_got_is_the_functions_own_error() {
     let client = LockClient::refusing();
     assert_eq!(ways_out(&client, "7".to_owned()).await, Err(StockError::Lock));
+}
+
+#[distributed_lock(
+    key = "job:{number}",
+    client = locks,
+    once_per = "90m",
+    crate = crate::requested::recorder
+)]
+async fn every_90_minutes(locks: &LockClient, number: u8) -> Result<Option<u8>, StockError> {
+    if number == 0 { Err(StockError::SoldOut) } else { Ok(Some(number)) }
+}
+
+#[distributed_lock(
+    key = "job",
+    client = locks,
+    once_per = "0 30 3 * * *",
+    on_busy = "skip",
+    crate = crate::requested::recorder
+)]
+async fn every_night(locks: &LockClient) -> Result<Option<()>, StockError> {
+    Ok(Some(()))
+}
+
+#[tokio::test]
+async fn slots_arrive_and_a_slot_that_is_done_is_skipped() {
+    let client = LockClient::default();
+    assert_eq!(every_90_minutes(&client, 7).await, Ok(Some(7)));
+    assert_eq!(client.only_key(), "job:7");
+    let length = Duration::from_secs(90 * 60);
+    assert_eq!(*client.slots.lock().unwrap(), Some(Slots::Every(length)));
+    assert_eq!(every_90_minutes(&client, 7).await, Ok(None));
+    assert_eq!(every_90_minutes(&LockClient::default(), 0).await, Err(StockError::SoldOut));
+    assert_eq!(every_90_minutes(&LockClient::refusing(), 7).await, Err(StockError::Lock));
+    let client = LockClient::default();
+    assert_eq!(every_night(&client).await, Ok(Some(())));
+    assert_eq!(*client.slots.lock().unwrap(), Some(Slots::Cron("0 30 3 * * *")));
 }
 
 #[distributed_lock(key = "reports", crate = crate::requested::recorder)]

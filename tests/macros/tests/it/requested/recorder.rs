@@ -90,6 +90,7 @@ pub mod __private {
     pub struct LockClient {
         pub requested: Arc<Mutex<Vec<Requested>>>,
         pub refuse: bool,
+        pub slots: Arc<Mutex<Option<Slots>>>,
     }
 
     impl LockClient {
@@ -169,6 +170,41 @@ pub mod __private {
             return Err(LockError);
         }
         Ok(work.await)
+    }
+
+    #[derive(Debug, Clone, PartialEq)]
+    pub enum Slots {
+        Every(Duration),
+        Cron(&'static str),
+    }
+
+    impl Slots {
+        pub fn every(length: Duration) -> Self {
+            Self::Every(length)
+        }
+    }
+
+    pub fn cron_slots(expression: &'static str) -> Slots {
+        Slots::Cron(expression)
+    }
+
+    pub async fn run_once_per<F: Future>(
+        client: &LockClient,
+        lock: &DeclaredLock,
+        slots: Slots,
+        keys: impl IntoIterator<Item = Result<String, ValueError>>,
+        work: F,
+    ) -> Result<Option<F::Output>, LockError> {
+        client.record(lock, keys);
+        let is_new = client.slots.lock().unwrap().replace(slots).is_none();
+        if client.refuse {
+            return Err(LockError);
+        }
+        Ok(if is_new { Some(work.await) } else { None })
+    }
+
+    pub fn skipped<T, E>() -> Result<Option<T>, E> {
+        Ok(None)
     }
 
     pub async fn not_finished<T, E: From<LockError>>(error: LockError) -> Result<T, E> {
