@@ -374,7 +374,6 @@ fn the_environment_counts_more_than_the_file() {
 fn locks_of_several_kinds_are_explained_one_by_one() {
     let file = file(
         r#"
-version = 1
 [defaults]
 kind = "fair"
 [[policy]]
