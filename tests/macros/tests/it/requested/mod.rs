@@ -351,7 +351,7 @@ async fn several_kinds(locks: &LockClient, tenant: &str, id: u64) -> Result<(), 
 async fn several_locks_have_their_kinds_and_numbers() {
     let client = LockClient::default();
     several_kinds(&client, "Acme", 7).await.unwrap();
-    let Requested { spec, keys } = client.only();
+    let Requested { spec, keys, .. } = client.only();
     assert_eq!(keys.unwrap(), ["exports", "exports:acme", "report:7"]);
     let locks = spec.keys.iter().map(|key| (key.template, key.own.clone().unwrap()));
     let permits = |permits, weight| (Kind::Semaphore, Mode::Write, permits, weight);

@@ -195,7 +195,7 @@ pub mod __private {
         keys: impl IntoIterator<Item = Result<String, ValueError>>,
         work: F,
     ) -> Result<Option<F::Output>, LockError> {
-        client.record(lock, keys);
+        client.record(lock, keys, None);
         let is_new = client.slots.lock().unwrap().replace(slots).is_none();
         if client.refuse {
             return Err(LockError);
