@@ -17,7 +17,17 @@ fn program() -> String {
 
 /// Process numbers alone repeat from host to host, and in containers they are all 1.
 fn process() -> String {
-    format!("{}:{}", gethostname::gethostname().to_string_lossy(), std::process::id())
+    format!("{}:{}", host(), std::process::id())
+}
+
+#[cfg(unix)]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_else(|_| "unnamed".to_owned())
 }
 
 /// Redis allows no spaces in a connection's name, and quotes would have to be escaped.

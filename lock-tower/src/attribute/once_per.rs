@@ -54,7 +54,7 @@ pub async fn run_once_per<T, E>(
     let mark = match slot::acquire_mark(&job.once_per(slots)).await {
         Ok(Some(mark)) => mark,
         Ok(None) => {
-            record::refused(&policy.name, mode, Outcome::Busy, false);
+            record::refused(&policy.name, mode, Outcome::Skipped, false);
             return Ok(None);
         }
         Err(why) => {
