@@ -6,6 +6,8 @@ pub mod cors;
 pub mod events;
 pub mod limits;
 pub mod migrations;
+pub mod queued_jobs;
+pub mod scheduled_jobs;
 pub mod several_clients;
 #[cfg(test)]
 mod testing;
