@@ -59,7 +59,13 @@ impl Acquire<SingleLock> {
     /// # Ok(()) }
     /// ```
     pub fn once_per(self, slots: Slots) -> OncePer {
-        OncePer { acquire: self, slots, at: None, clock_difference: CLOCK_DIFFERENCE }
+        OncePer {
+            acquire: self,
+            slots,
+            planned: None,
+            now: None,
+            clock_difference: CLOCK_DIFFERENCE,
+        }
     }
 }
 
@@ -69,7 +75,9 @@ impl Acquire<SingleLock> {
 pub struct OncePer {
     acquire: Acquire,
     slots: Slots,
-    at: Option<SystemTime>,
+    planned: Option<SystemTime>,
+    /// `None`: the system's clock.
+    now: Option<SystemTime>,
     clock_difference: Duration,
 }
 
@@ -149,9 +157,17 @@ impl OncePer {
     }
 
     /// Sets the time that decides about the slot, for a scheduler that says for when a run was planned.
-    /// Default: the system's clock when [`run`](Self::run) is called.
-    pub fn at(mut self, time: SystemTime) -> Self {
-        self.at = Some(time);
+    /// A slot that has ended by more than the [clock difference](Self::clock_difference) is refused as
+    /// [`AcquireError::InvalidOptions`]: its mark is gone. Default: the time of the call.
+    pub fn at(mut self, planned: SystemTime) -> Self {
+        self.planned = Some(planned);
+        self
+    }
+
+    /// Sets the time of the call, in tests of clocks that differ.
+    #[cfg(feature = "test-util")]
+    pub fn on_clock(mut self, now: SystemTime) -> Self {
+        self.now = Some(now);
         self
     }
 
@@ -241,7 +257,7 @@ impl SlotMark {
         let acquire = &job.acquire;
         check(acquire)?;
         let request = acquire.target.clone().request(acquire.options.clone(), None)?;
-        let clock = SlotClock::new(&job.slots, job.at, job.clock_difference)?;
+        let clock = SlotClock::new(&job.slots, job.planned, job.now, job.clock_difference)?;
         if request.key.as_str().len() > MAX_KEY_BYTES - LONGEST_ADDITION {
             let most = MAX_KEY_BYTES - LONGEST_ADDITION;
             let why = format!("the key of a job that runs once per slot has at most {most} bytes");
@@ -249,6 +265,14 @@ impl SlotMark {
         }
         let key = LockKey::try_from(format!("{SLOT_MARK}{}:{}", request.key, clock.slot.number()))?;
         match beside(acquire, key).acquire().await {
+            // The mark of an earlier run has ended by now: this process was stopped, or the run
+            // was planned for long ago.
+            Ok(guard) if clock.left().is_zero() => {
+                let _ = guard.release().await;
+                let why = "the slot has ended for every clock, so whether the job has run in it is not known \
+                           any more";
+                Err(InvalidOptions::new(why.to_owned()).into())
+            }
             Ok(guard) => Ok(Ok(Self { acquire: acquire.clone(), clock, guard })),
             // See `keep`.
             Err(AcquireError::Busy(busy)) => {

@@ -124,11 +124,12 @@ pub(super) struct SlotClock {
 impl SlotClock {
     pub(super) fn new(
         slots: &Slots,
-        at: Option<SystemTime>,
+        planned: Option<SystemTime>,
+        now: Option<SystemTime>,
         clock_difference: Duration,
     ) -> Result<Self, InvalidOptions> {
-        let called = (at.unwrap_or_else(SystemTime::now), Instant::now());
-        let slot = slots.slot_at(called.0)?;
+        let called = (now.unwrap_or_else(SystemTime::now), Instant::now());
+        let slot = slots.slot_at(planned.unwrap_or(called.0))?;
         let length = slot.ends.duration_since(slot.begins).unwrap_or_default();
         Ok(Self { slot, clock_difference: clock_difference.min(length), called })
     }

@@ -43,7 +43,7 @@ impl Replica {
     }
 
     fn hourly(&self) -> OncePer {
-        self.locks.write("job").once_per(Slots::every(HOUR)).at(self.now())
+        self.locks.write("job").once_per(Slots::every(HOUR)).on_clock(self.now())
     }
 
     async fn run(&self) -> SlotRun<u32> {
@@ -97,6 +97,25 @@ async fn a_late_clock_finds_the_slot_that_has_ended_done() {
     sleep(35 * SECOND).await;
     assert!(late.now() < three() + HOUR - SECOND);
     assert_eq!(late.run().await, SlotRun::AlreadyRan, "still the former slot, on its clock");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_that_has_ended_for_every_clock_is_not_run() {
+    let store = MemoryStore::new();
+    let [one, ..] = three_replicas(&store);
+    let planned = three();
+    let job = || one.hourly().at(planned).run(async |_| Ok::<_, Infallible>(()));
+    sleep(HOUR - MINUTE).await;
+    assert_eq!(job().await.unwrap(), SlotRun::Ran(()));
+    // Its mark is gone an hour later.
+    sleep(HOUR).await;
+    let refused = job().await.unwrap_err().to_string();
+    assert!(refused.contains("has ended for every clock"), "{refused}");
+    assert!(
+        keys(&one.locks).await.iter().all(|key| !key.starts_with("lock-slot:")),
+        "nothing is left"
+    );
+    assert_eq!(one.run().await, SlotRun::Ran(1), "the slot of this hour");
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,7 +205,7 @@ async fn runs_never_overlap() {
     assert_eq!(two.run().await, SlotRun::Running);
     sleep(HOUR).await;
     assert_eq!(two.run().await, SlotRun::Running, "of an earlier slot");
-    let waits = two.locks.write("job").wait(HOUR).once_per(Slots::every(HOUR)).at(two.now());
+    let waits = two.locks.write("job").wait(HOUR).once_per(Slots::every(HOUR)).on_clock(two.now());
     let waited = waits.run(async |attempt| Ok::<_, Infallible>(attempt.number())).await.unwrap();
     assert_eq!(waited, SlotRun::Ran(1));
     assert!(began.elapsed() >= 90 * MINUTE, "{:?}", began.elapsed());

@@ -183,8 +183,22 @@ impl RouteLock {
         })
     }
 
+    /// Logs that a request that writes is skipped while one runs that does other work.
+    fn warn_of_skips(&self) {
+        let skips = self.policy.settings.on_busy == Some(OnBusy::Skip);
+        let has_readers = self.policy.kind.is_some_and(Kind::has_readers);
+        if skips && has_readers && self.mode == LockMode::ByMethod {
+            tracing::warn!(
+                policy = &*self.policy.name,
+                "while a request that reads (GET, HEAD, OPTIONS) has this lock, one that writes is skipped \
+                 as if its work were done already: set the mode to write, or lock these methods apart"
+            );
+        }
+    }
+
     /// Logs why every request is refused this lock, if its settings allow none.
     pub(crate) fn log_refused(&self) {
+        self.warn_of_skips();
         let name = &self.policy.name;
         let mistake = self.policy.settings.mistake();
         if let Some(why) = mistake.or(self.mistake().map(str::to_owned)) {

@@ -16,8 +16,9 @@ type Principal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 /// from the request's extensions. A header that was not verified lets a client impersonate others.
 ///
 /// Clones share their counts: give the same limit to several layers, and a principal has one limit
-/// for all of them. A lock counts from the start of its acquisition until its release, however the
-/// request ends; each key of a request counts once for each layer. Locks that are not enforced
+/// for all of them. A lock counts from the start of its acquisition until the end of its request, however
+/// that ends: no longer where it is kept ([`Locked::keep`](crate::Locked::keep)), parked or has
+/// `hold_at_least`. Each key of a request counts once for each layer. Locks that are not enforced
 /// ([`Enforce::Shadow`](crate::Enforce::Shadow), [`Enforce::Off`](crate::Enforce::Off)) do not
 /// count. An attribute on a handler has its own limit: `limit_principals` there.
 ///

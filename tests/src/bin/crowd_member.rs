@@ -166,15 +166,16 @@ impl Member {
                 let millis = |text: &str| text.parse().map(Duration::from_millis);
                 let job = self.locks.write(*job).lease(millis(lease)?);
                 let job = job.once_per(Slots::every(millis(length)?));
-                let outcome = job.at(SystemTime::UNIX_EPOCH + millis(at)?).run(async |attempt| {
-                    let number = attempt.number();
-                    self.write(log, &format!("{number} {}", process::id())).await;
-                    match millis(work) {
-                        Ok(work) => sleep(work).await,
-                        Err(_) => return Err(number),
-                    }
-                    Ok(number)
-                });
+                let outcome =
+                    job.on_clock(SystemTime::UNIX_EPOCH + millis(at)?).run(async |attempt| {
+                        let number = attempt.number();
+                        self.write(log, &format!("{number} {}", process::id())).await;
+                        match millis(work) {
+                            Ok(work) => sleep(work).await,
+                            Err(_) => return Err(number),
+                        }
+                        Ok(number)
+                    });
                 match outcome.await {
                     Ok(outcome) => println!("slot {name} {outcome:?}"),
                     Err(OnceError::Work(number)) => println!("slot {name} failed({number})"),
