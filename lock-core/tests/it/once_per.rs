@@ -119,6 +119,17 @@ async fn a_slot_that_has_ended_for_every_clock_is_not_run() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_timer_that_fires_early_runs_the_slot_that_begins() {
+    let store = MemoryStore::new();
+    let before = three() + HOUR - Duration::from_millis(5);
+    let [early, due] = [before, three() + HOUR].map(|clock| Replica::new(&store, clock));
+    let job = early.hourly();
+    let ran = job.run(async |attempt| Ok::<_, Infallible>(attempt.slot().begins)).await.unwrap();
+    assert_eq!(ran, SlotRun::Ran(three() + HOUR));
+    assert_eq!(due.run().await, SlotRun::AlreadyRan);
+}
+
+#[tokio::test(start_paused = true)]
 async fn by_how_much_clocks_differ_is_settable() {
     for (difference, is_done) in [(5 * MINUTE, true), (5 * SECOND, false)] {
         let store = MemoryStore::new();
