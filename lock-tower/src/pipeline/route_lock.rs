@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderName, Method, request::Parts};
 use lock_core::{
     __private::{LockSpec, check},
-    LockClient, Mode,
+    Kind, LockClient, Mode,
 };
 use lock_policy::{
     __private::RequestKeys, Enforce, HoldUntil, KeyRejection, KeyValues, LockMode, OnBusy,
