@@ -7,11 +7,14 @@ use http::StatusCode;
 use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_tower::{
     AcquireError, LockClient, LockError, MemoryStore, OnStoreDown, Outcome, RequestLockLayer,
-    distributed_lock, policies::Policies, settings::OnBusy, testing::TestLocks,
+    distributed_lock,
+    policies::Policies,
+    settings::{LockMode, OnBusy},
+    testing::TestLocks,
 };
 use tokio::time::Instant;
 
-use crate::common::{Answer, NEVER, call, metrics::Metrics};
+use crate::common::{Answer, NEVER, call, logs::Logs, metrics::Metrics};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -29,6 +32,17 @@ async fn timed(app: &Router) -> (Answer, u64) {
     let began = Instant::now();
     let answer = call(app, "PUT", "/7").await;
     (answer, began.elapsed().as_secs())
+}
+
+#[tokio::test]
+async fn a_write_that_is_skipped_beside_a_read_is_warned_of() {
+    let locks = LockClient::in_memory();
+    for (mode, is_warned_of) in [(LockMode::ByMethod, true), (LockMode::Write, false)] {
+        let logs = Logs::collect();
+        drop(app(layer(&locks).mode(mode)));
+        let warned = logs.lines().iter().any(|line| line.contains("one that writes is skipped"));
+        assert_eq!(warned, is_warned_of, "{mode:?}: {:?}", logs.lines());
+    }
 }
 
 #[tokio::test(start_paused = true)]
