@@ -57,7 +57,8 @@ impl Wire for NativeWire {
 
     fn acquire_all(&self, commands: &[AcquireCommand]) -> ScriptCall {
         let call = ScriptCall::new(&scripts::ACQUIRE_ALL);
-        commands.iter().fold(call, |call, command| self.acquired(call, command))
+        let call = commands.iter().fold(call, |call, command| self.acquired(call, command));
+        call.ms(commands.first().map(|command| command.waited).unwrap_or_default())
     }
 
     fn granted(&self, key: &LockKey, token: FencingToken, more: u32) {

@@ -46,7 +46,9 @@ pub(crate) fn permits(owner: &str, wanted: u32, total: u32) -> Call {
 
 /// Takes several locks, all or none.
 pub(crate) fn acquire_all(members: &[Call]) -> Call {
-    Call { script: "native/acquire_all", ..batch(members) }
+    let mut call = Call { script: "native/acquire_all", ..batch(members) };
+    call.args.push(("waited", "0".to_owned()));
+    call
 }
 
 /// Releases the last hold of an owner; `of` has the letters of the kind and of the mode.
