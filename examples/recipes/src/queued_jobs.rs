@@ -32,7 +32,8 @@ fn report(tick: u64, attempt: &SlotAttempt, shared: &Shared) -> io::Result<()> {
     if attempt.number() == 1 { Err(io::Error::other("the first attempt fails")) } else { Ok(()) }
 }
 
-/// The worker's handler. The slot is that of the tick, however late the worker comes to it.
+/// The worker's handler. The slot is that of the tick, also if the worker comes to it late: that of a day that
+/// has ended is refused, since it is not known any more whether it was run.
 ///
 /// # Errors
 ///
@@ -100,14 +101,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_tick_that_is_handled_late_is_of_its_own_day() {
+    async fn a_tick_is_of_its_own_day_and_a_day_that_has_ended_is_refused() {
         let (locks, (runs, mut seen)) = (LockClient::in_memory(), unbounded_channel());
         let shared = Data::new(Shared { locks, runs });
         let day = 24 * 60 * 60;
-        for (tick, number) in [(day, 1), (day, 2), (2 * day - 2, 0), (2 * day, 1)] {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+        let today = now - now % day;
+        for (tick, number) in [(today, 1), (today, 2), (today + day - 2, 0), (today + day, 1)] {
             let done = handle(Tick::new(tick), shared.clone()).await;
             assert_eq!(done.is_err(), number == 1);
             assert_eq!(seen.recv().await.unwrap(), (tick, number));
         }
+        let refused = handle(Tick::new(today - day), shared.clone()).await.unwrap_err();
+        assert!(refused.to_string().contains("has ended for every clock"), "{refused}");
     }
 }

@@ -57,8 +57,7 @@ impl Wire for NativeWire {
 
     fn acquire_all(&self, commands: &[AcquireCommand]) -> ScriptCall {
         let call = ScriptCall::new(&scripts::ACQUIRE_ALL);
-        let call = commands.iter().fold(call, |call, command| self.acquired(call, command));
-        call.ms(commands.first().map(|command| command.waited).unwrap_or_default())
+        commands.iter().fold(call, |call, command| self.acquired(call, command))
     }
 
     fn granted(&self, key: &LockKey, token: FencingToken, more: u32) {

@@ -3,23 +3,16 @@
 -- an earlier one with a lost reply was granted it: each owner is brought back to one hold less, and what
 -- is free then is reserved for the waiters that are next. Holds further out stay, and so does the place
 -- in line of the one that was refused. What was granted is granted again when the call is repeated.
--- In the line of a semaphore the caller is behind those that have waited longer, wherever it waited before. By
--- arrival, those that come from the tenant's limit to the limit of all would be behind each other at both, in
--- turns, and leave the permits of both unused.
 --
 -- KEYS[4i-3 .. 4i]  of each lock: the keys of acquire
 -- ARGV[1] nonce
 -- ARGV[11i-9 .. 11i+1]  of each lock: the arguments of acquire without the nonce
--- ARGV[last] waited     ms that the caller has waited
 --
 -- Returns {GRANTED, nonce, token of each lock ('' for re-entry and for a permit)}
 --         {REFUSED, nonce, which lock (1 is the first), the words of its own reply}
 --         {INVALID, nonce}
 local nonce, count = ARGV[1], #KEYS / 4
-if count < 1 or count % 1 ~= 0 or #ARGV ~= 11 * count + 2 then return {'INVALID', nonce} end
-local waited_ms = parse_int(ARGV[#ARGV], 0, MOST_LEASE_MS)
-if not waited_ms then return {'INVALID', nonce} end
-waited_since = (now_us()) - 1000 * waited_ms
+if count < 1 or count % 1 ~= 0 or #ARGV ~= 11 * count + 1 then return {'INVALID', nonce} end
 
 local function keys_of(at, count)
   return {unpack(KEYS, 4 * at - 3, 4 * at - 4 + count)}

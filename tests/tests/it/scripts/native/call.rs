@@ -46,9 +46,7 @@ pub(crate) fn permits(owner: &str, wanted: u32, total: u32) -> Call {
 
 /// Takes several locks, all or none.
 pub(crate) fn acquire_all(members: &[Call]) -> Call {
-    let mut call = Call { script: "native/acquire_all", ..batch(members) };
-    call.args.push(("waited", "0".to_owned()));
-    call
+    Call { script: "native/acquire_all", ..batch(members) }
 }
 
 /// Releases the last hold of an owner; `of` has the letters of the kind and of the mode.

@@ -88,15 +88,11 @@ local function wanted_at(s, place)
   return packed % PACKED, math.floor(packed / PACKED)
 end
 
--- The number of arrival of a caller that may have waited at another lock before, if this is a semaphore.
-local waited_since
-
 -- How many of so many free permits are for waiters before the caller: all of them, if those want more.
 local function wanted_ahead(s, own, free)
   local wanted = 0
   for _, place in ipairs(s.waited and first_places(s, free) or {}) do
     if place == own or wanted >= free then break end
-    if waited_since and tonumber(redis.call('zscore', s.line, place)) > waited_since then break end
     wanted = wanted + (wanted_at(s, place))
   end
   return wanted
@@ -109,8 +105,7 @@ local function count_between(s, own)
   return math.max(redis.call('zcount', s.line, 0, '(' .. redis.call('zscore', s.line, own)) - 1, 0)
 end
 
--- Takes a place at the end, or in front of those that came after `waited_since`; or renews the one that is there.
--- Returns 1 if the caller has a place.
+-- Takes a place at the end, or renews the one that is there. Returns 1 if the caller has a place.
 local function stand(s, own, place_ms, wanted, total)
   if place_ms == 0 then return 0 end
   if not s.waited and not s.other_ms and has_short_line(s) then s.places = {} end
@@ -121,7 +116,7 @@ local function stand(s, own, place_ms, wanted, total)
   end
   if not redis.call('zscore', s.line, own) then
     local last = tonumber(redis.call('zrevrange', s.line, 0, 0, 'withscores')[2] or 0)
-    local number = string.format('%.0f', s.kind == 's' and waited_since or math.max(last + 1, (now_us())))
+    local number = string.format('%.0f', math.max(last + 1, (now_us())))
     redis.call('zadd', s.line, number, own)
     if not is_reader(own) then redis.call('zadd', s.line, '-' .. number, '-' .. own) end
   end
