@@ -269,8 +269,7 @@ impl SlotMark {
             // was planned for long ago.
             Ok(guard) if clock.left().is_zero() => {
                 let _ = guard.release().await;
-                let why = "the slot has ended for every clock, so whether the job has run in it is not known \
-                           any more";
+                let why = "the slot has ended for every clock, and its mark is gone";
                 Err(InvalidOptions::new(why.to_owned()).into())
             }
             Ok(guard) => Ok(Ok(Self { acquire: acquire.clone(), clock, guard })),
