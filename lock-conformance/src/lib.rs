@@ -173,6 +173,7 @@ macro_rules! conformance_cases {
                 all_or_nothing_for_all_kinds [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore]
                 the_refused_one_is_waited_for_with_nothing_held [AtomicMulti ReadWrite Admin]
                 a_limit_that_is_waited_for_takes_nothing_of_the_others [AtomicMulti ReadWrite Semaphore Admin]
+                one_that_comes_from_another_limit_passes_those_that_have_waited_less [AtomicMulti Semaphore Admin]
                 a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way [AtomicMulti Fair ReadWrite Admin]
                 opposite_orders_never_wait_for_each_other [Reentrant Fair ReadWrite]
                 nothing_is_left_after_refusals [Reentrant NonReentrant Fair Fenced ReadWrite FairReadWrite Semaphore]

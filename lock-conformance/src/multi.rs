@@ -73,6 +73,33 @@ pub(super) async fn a_limit_that_is_waited_for_takes_nothing_of_the_others(world
     there.semaphore(all, 2).permits(2).try_acquire().await.unwrap().release().await.unwrap();
 }
 
+/// Two limits. By the order of arrival at each, those that come from one to the other would be behind each
+/// other at both, in turns, and permits of both stay free.
+pub(super) async fn one_that_comes_from_another_limit_passes_those_that_have_waited_less(
+    world: StoreUnderTest,
+) {
+    let (here, there) = (world.client().await, world.client().await);
+    let holders = world.client().await;
+    let (all, tenant) = ("{m}all", "{m}tenant");
+    let one_of = |client: &LockClient, limit| client.semaphore(limit, 1).permit();
+    let of_tenant = one_of(&holders, tenant).acquire().await.unwrap();
+    let both = here.multi_lock([one_of(&here, all), one_of(&here, tenant)]).wait(LONG);
+    let mut waiter = tokio::spawn(both.acquire());
+    world.until_waiters(&holders, tenant, 1).await;
+    // The difference of their waits is greater than the time in which a command reaches the store.
+    tokio::time::sleep(world.short()).await;
+    let of_all = one_of(&holders, all).acquire().await.unwrap();
+    let later = tokio::spawn(one_of(&there, all).wait(LONG).acquire());
+    world.until_waiters(&holders, all, 1).await;
+    of_tenant.release().await.unwrap();
+    world.until_waiters(&holders, all, 2).await;
+    of_all.release().await.unwrap();
+    let guard = soon(&mut waiter).await.unwrap().unwrap();
+    assert!(!later.is_finished());
+    guard.release().await.unwrap();
+    soon(later).await.unwrap().unwrap().release().await.unwrap();
+}
+
 pub(super) async fn a_place_in_a_fair_line_is_left_when_another_lock_is_in_the_way(
     world: StoreUnderTest,
 ) {

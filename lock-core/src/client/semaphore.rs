@@ -21,7 +21,7 @@ use crate::{
 /// A number of permits that all processes share: from [`LockClient::semaphore`].
 ///
 /// A permit is a lease: that of a process that died returns when the lease ends. Permits are not
-/// reentrant, are handed out in order of arrival at the store, and have no fencing token.
+/// reentrant, go to the caller that has waited longest, and have no fencing token.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,9 +47,9 @@ impl Semaphore {
         Acquire::new(self.clone())
     }
 
-    /// Prepares to acquire several permits at once: all of them, or none. Waiters are granted in order
-    /// of arrival, and one that wants many is not passed by those behind it that want few: permits
-    /// that are free meanwhile are kept for it.
+    /// Prepares to acquire several permits at once: all of them, or none. Waiters are granted in the
+    /// order of how long they have waited, and one that wants many is not passed by those behind it
+    /// that want few: permits that are free meanwhile are kept for it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

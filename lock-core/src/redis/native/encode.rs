@@ -189,6 +189,7 @@ impl NativeWire {
             .number(known)
             .number(command.permits)
             .flag(self.beside_set_nx)
+            .number(u64::try_from(command.waited.as_millis()).unwrap_or(u64::MAX))
     }
 
     pub(super) fn convert(&self, command: &ConvertCommand, to: Mode) -> ScriptCall {

@@ -69,12 +69,12 @@ impl Step<'_> {
             return before.filter(|waiter| waiter.left > 0).filter(must_wait).collect();
         }
         let longer = |waiter: &&Waiter| waiter.since <= self.now - waited;
-        waiters.filter(must_wait).filter(longer).collect()
+        waiters.filter(|waiter| waiter.left > 0).filter(must_wait).filter(longer).collect()
     }
 
     /// Whether waiters are in the order of their arrival, not by how long they have waited.
     fn keeps_a_line(&self) -> bool {
-        self.setup.kind.is_fair() || self.setup.is_native()
+        self.setup.kind.is_fair() || (self.setup.is_native() && !self.is_semaphore())
     }
 
     /// Whether its place is left. On the native wire one that was over may stay where the key was

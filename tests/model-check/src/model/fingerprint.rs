@@ -4,6 +4,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{
+    LONG_WAIT_MS,
     lock_use::owners,
     names::{K, NATIVE_K, SYMBOLS},
     state::{Client, Hold, ModelState},
@@ -161,7 +162,11 @@ pub(crate) fn print(
                 // Writers stand in a line once more, by their number negated.
                 match score.abs().to_string().len() {
                     MS_DIGITS => (score - now).max(0).hash(&mut hasher),
-                    US_DIGITS => place.hash(&mut hasher),
+                    // Its order, and for a semaphore how long it has waited.
+                    US_DIGITS => {
+                        let age = now - score.abs() / 1_000;
+                        (place, age.clamp(0, LONG_WAIT_MS)).hash(&mut hasher);
+                    }
                     _ => score.hash(&mut hasher),
                 }
                 hasher.finish()

@@ -97,7 +97,7 @@ fn several(redis: &Redis, names: &LockNames) -> Vec<Held> {
     .collect()
 }
 
-/// By arrival, with those whose place is over.
+/// In the order of the line, with those whose place is over.
 fn waiters(redis: &Redis, names: &LockNames) -> Vec<Waiter> {
     let (alive, now) = (scores(redis, names.alive), redis.now_ms());
     let text = redis.entry(names.lock).and_then(|entry| match &entry.value {
@@ -111,8 +111,10 @@ fn waiters(redis: &Redis, names: &LockNames) -> Vec<Waiter> {
             waiter(place.as_bytes(), number, ends.parse::<i64>().ok()? - now)
         });
     let long = scores(redis, names.line).into_iter().filter(|(_, number)| *number > 0);
-    let long =
-        long.filter_map(|(place, number)| waiter(&place, number, left_of(&alive, &place, now)));
+    // The number of arrival is a time in microseconds.
+    let long = long.filter_map(|(place, number)| {
+        waiter(&place, number / 1_000, left_of(&alive, &place, now))
+    });
     short.chain(long).collect()
 }
 

@@ -357,7 +357,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "native: later locks are not looked at before the first one is acquired",
         "native several locks: two",
         "native/acquire_all",
-        "  if not (parse_int(args[5], 1, MOST_LEASE_MS) and parse_int(args[6], 1, MOST_HOLDS)) then return {'INVALID', nonce} end\n",
+        "  if not (lease_ms and holds and waited_ms) then return {'INVALID', nonce} end\n",
         "",
     ),
     of(
@@ -382,10 +382,24 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "math.max(last + 1,",
     ),
     of(
+        "native: one that comes to the line of a semaphore is last, though it has waited longer",
+        "native semaphore: three",
+        "native/acquire",
+        "if kind == 's' then s.waited_since",
+        "if false then s.waited_since",
+    ),
+    of(
+        "native: waiters for permits that have waited as long are in the order of their names",
+        "native semaphore: three",
+        "native/lib/line",
+        "if redis.call('zcount', s.line, text, text) == 0 then",
+        "if true then",
+    ),
+    of(
         "native: arguments are not checked",
         "native reentrant: two",
         "native/acquire",
-        "if not (lease_ms and holds and place_ms and more and floor and total) or owner == '' then",
+        "if not (lease_ms and holds and place_ms and more and floor and total and waited_ms) or owner == '' then",
         "if owner == '' then",
     ),
 ];

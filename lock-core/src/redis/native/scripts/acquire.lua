@@ -18,6 +18,7 @@
 -- ARGV[10] floor   the greatest token that the caller knows
 -- ARGV[11] total   permits of the semaphore, in this caller's number
 -- ARGV[12] beside  1: other libraries take this lock by SET NX
+-- ARGV[13] waited  ms that the caller has waited, here or at another lock: its order in the line of a semaphore
 --
 -- Returns 'GRANTED nonce token' (no token on re-entry and for a permit)
 --         'BUSY nonce left stands' (ms until it may be free without a message, -1: not known; 1: the caller has a place)
@@ -29,13 +30,15 @@ local lease_ms, holds = parse_int(ARGV[5], 1, MOST_LEASE_MS), parse_int(ARGV[6],
 local place_ms, yields = parse_int(ARGV[7], 0, MOST_LEASE_MS), ARGV[8] == '1'
 local more, floor = parse_int(ARGV[9], 0, MOST_HOLDS), parse_int(ARGV[10], 0, MOST_TOKEN)
 local total, beside = parse_int(ARGV[11], 0, MOST_HOLDS), ARGV[12] == '1' and kind ~= 's'
-if not (lease_ms and holds and place_ms and more and floor and total) or owner == '' then return 'INVALID ' .. nonce end
+local waited_ms = parse_int(ARGV[13], 0, MOST_LEASE_MS)
+if not (lease_ms and holds and place_ms and more and floor and total and waited_ms) or owner == '' then return 'INVALID ' .. nonce end
 if mode ~= 'read' and mode ~= 'write' then return 'INVALID ' .. nonce end
 local reads = mode == 'read'
 
 local s, failed = read_lock(KEYS, 1, kind, beside)
 if failed then return failed end
 if not s then return 'WRONG_KIND ' .. nonce end
+if kind == 's' then s.waited_since = (now_us()) - 1000 * waited_ms end
 local own = place_of(mode, owner)
 if s.other_ms then
   if holds > 1 then return 'LOST ' .. nonce end

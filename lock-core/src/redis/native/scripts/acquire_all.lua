@@ -6,20 +6,20 @@
 --
 -- KEYS[4i-3 .. 4i]  of each lock: the keys of acquire
 -- ARGV[1] nonce
--- ARGV[11i-9 .. 11i+1]  of each lock: the arguments of acquire without the nonce
+-- ARGV[12i-10 .. 12i+1]  of each lock: the arguments of acquire without the nonce
 --
 -- Returns {GRANTED, nonce, token of each lock ('' for re-entry and for a permit)}
 --         {REFUSED, nonce, which lock (1 is the first), the words of its own reply}
 --         {INVALID, nonce}
 local nonce, count = ARGV[1], #KEYS / 4
-if count < 1 or count % 1 ~= 0 or #ARGV ~= 11 * count + 1 then return {'INVALID', nonce} end
+if count < 1 or count % 1 ~= 0 or #ARGV ~= 12 * count + 1 then return {'INVALID', nonce} end
 
 local function keys_of(at, count)
   return {unpack(KEYS, 4 * at - 3, 4 * at - 4 + count)}
 end
 
 local function args_of(at)
-  return {nonce, unpack(ARGV, 11 * at - 9, 11 * at + 1)}
+  return {nonce, unpack(ARGV, 12 * at - 10, 12 * at + 1)}
 end
 
 -- An error of Redis stops one lock, and must not leave the others held.
@@ -47,7 +47,8 @@ end
 -- Arguments that acquire would refuse, before the first lock is acquired.
 for at = 1, count do
   local args = args_of(at)
-  if not (parse_int(args[5], 1, MOST_LEASE_MS) and parse_int(args[6], 1, MOST_HOLDS)) then return {'INVALID', nonce} end
+  local lease_ms, holds, waited_ms = parse_int(args[5], 1, MOST_LEASE_MS), parse_int(args[6], 1, MOST_HOLDS), parse_int(args[13], 0, MOST_LEASE_MS)
+  if not (lease_ms and holds and waited_ms) then return {'INVALID', nonce} end
 end
 
 local granted = {'GRANTED', nonce}

@@ -123,8 +123,7 @@ fn of_an_acquisition_on_the_native_wire() {
     is_sent(Kind::ReadWrite, Ask { yields: true, ..read }, &call.with("yields", 1));
     is_sent(Kind::ReadWrite, Ask { place: None, ..read }, &call.with("place", 0));
     is_sent(Kind::ReadWrite, Ask { holds: 2, ..read }, &call.with("holds", 2));
-    // How long it has waited is not sent: places are numbered by arrival.
-    is_sent(Kind::ReadWrite, Ask { waited: ms(700), ..read }, &call);
+    is_sent(Kind::ReadWrite, Ask { waited: ms(700), ..read }, &call.with("waited", 700));
     let permits = Ask { permits: 4, wanted_permits: 3, ..first };
     is_sent(Kind::Semaphore, permits, &native_call::permits("a:1", 3, 4));
     let known = ScriptCaller::native(

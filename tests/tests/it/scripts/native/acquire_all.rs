@@ -2,9 +2,9 @@
 
 use crate::scripts::any::call::of;
 use crate::scripts::native::Shown;
-use crate::scripts::native::call::{acquire, acquire_all, permits, read};
+use crate::scripts::native::call::{acquire, acquire_all, permits, read, release};
 use crate::scripts::native::standing::{
-    TOKEN, WAITED_MS, line, places, set, stopped, text, waiting,
+    TOKEN, WAITED_MS, line, places, set, stopped, text, waiting, woken,
 };
 use crate::scripts::support::call::{Call, LEASE};
 use crate::scripts::support::keys::Key;
@@ -89,10 +89,39 @@ async fn none_is_held_after_the_first_refusal() {
     assert!(store.reported_where().await.is_empty());
 }
 
+/// In the line of a semaphore: see `lib/line`.
+#[tokio::test]
+async fn it_is_behind_those_that_have_waited_as_long() {
+    let holders = [permits("a:1", 1, 2), permits("a:2", 1, 2)];
+    let mut store = waiting(&holders, &[permits("b:3", 1, 2)]).await;
+    let both = |owner, waited: u32| two(read(owner), permits(owner, 1, 2).with("waited", waited));
+    store.replies(&both("c:4", 1), "REFUSED 2 BUSY 600000 1").await;
+    let wanted = "*w:b:3=-2097153 *w:c:4=-2097153";
+    store
+        .has([
+            set("#kind:s=0 a:1@10m a:2@10m", LEASE + WAITED_MS),
+            line("w:c:4 w:b:3"),
+            places(&format!("{wanted} w:b:3@5m w:c:4@5m")),
+        ])
+        .await;
+    // The permit that is free is kept for the first.
+    store.ask(&release("sw", "a:2")).await;
+    assert_eq!(store.reported_where().await, [woken("c:4")]);
+    store.replies(&both("d:5", 0), "REFUSED 2 BUSY 50 1").await;
+    // One of the same age came later.
+    store.replies(&both("e:6", 1), "REFUSED 2 BUSY 50 1").await;
+    store.replies(&permits("b:3", 1, 2), "BUSY 50 1").await;
+    // One that has waited longer than the first, at another lock, passes it. Each of the three before was
+    // granted the other lock, and it was taken back.
+    store.replies(&both("f:7", 2), &format!("GRANTED {} ", TOKEN + 3)).await;
+}
+
 #[tokio::test]
 async fn invalid_arguments_change_nothing() {
     let store = stopped().await;
-    for (name, value) in [("lease", "0"), ("lease", "x"), ("holds", "0"), ("holds", "1.5")] {
+    let invalid =
+        [("lease", "0"), ("lease", "x"), ("holds", "0"), ("holds", "1.5"), ("waited", "-1")];
+    for (name, value) in invalid {
         let both = two(acquire("a:1"), acquire("a:2").with(name, value));
         store.replies(&both, "INVALID").await;
     }

@@ -25,6 +25,7 @@ pub(crate) fn acquire(owner: &str) -> Call {
             ("floor", &0),
             ("total", &0),
             ("beside", &0),
+            ("waited", &0),
         ],
     )
 }

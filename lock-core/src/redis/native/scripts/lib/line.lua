@@ -1,4 +1,4 @@
--- lib/line: the waiters of a lock, in order of arrival. A place is `r:<owner>` or `w:<owner>`. A short line of
+-- lib/line: the waiters of a lock, in order of arrival, those of a semaphore in order of how long they have waited. A place is `r:<owner>` or `w:<owner>`. A short line of
 -- a kind that is not fair is in the lock's value: see lib/short_line. Of any other, the sorted set `line` has
 -- the number of arrival of each place, and of a place that writes once more as `-w:<owner>` with that number
 -- negated: so the writer that is next before a reader is found without the readers between them. `ends` has
@@ -88,11 +88,25 @@ local function wanted_at(s, place)
   return packed % PACKED, math.floor(packed / PACKED)
 end
 
+-- The number of a caller without a place in the line of a semaphore: behind all that have waited for as long. By the
+-- order of arrival, callers of two semaphores would be behind each other at both, in turns: each that one of them
+-- refuses would go to the end of its line, and permits of both would stay free.
+local function number_by_age(s, own)
+  if not s.waited_since or redis.call('zscore', s.line, own) then return nil end
+  local number = s.waited_since
+  while true do
+    local text = string.format('%.0f', number)
+    if redis.call('zcount', s.line, text, text) == 0 then return number end
+    number = number + 1
+  end
+end
+
 -- How many of so many free permits are for waiters before the caller: all of them, if those want more.
 local function wanted_ahead(s, own, free)
-  local wanted = 0
+  local wanted, number = 0, s.waited and number_by_age(s, own)
   for _, place in ipairs(s.waited and first_places(s, free) or {}) do
     if place == own or wanted >= free then break end
+    if number and tonumber(redis.call('zscore', s.line, place)) > number then break end
     wanted = wanted + (wanted_at(s, place))
   end
   return wanted
@@ -105,7 +119,7 @@ local function count_between(s, own)
   return math.max(redis.call('zcount', s.line, 0, '(' .. redis.call('zscore', s.line, own)) - 1, 0)
 end
 
--- Takes a place at the end, or renews the one that is there. Returns 1 if the caller has a place.
+-- Takes a place, or renews the one that is there. Returns 1 if the caller has a place.
 local function stand(s, own, place_ms, wanted, total)
   if place_ms == 0 then return 0 end
   if not s.waited and not s.other_ms and has_short_line(s) then s.places = {} end
@@ -116,7 +130,7 @@ local function stand(s, own, place_ms, wanted, total)
   end
   if not redis.call('zscore', s.line, own) then
     local last = tonumber(redis.call('zrevrange', s.line, 0, 0, 'withscores')[2] or 0)
-    local number = string.format('%.0f', math.max(last + 1, (now_us())))
+    local number = string.format('%.0f', number_by_age(s, own) or math.max(last + 1, (now_us())))
     redis.call('zadd', s.line, number, own)
     if not is_reader(own) then redis.call('zadd', s.line, '-' .. number, '-' .. own) end
   end
