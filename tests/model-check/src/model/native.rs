@@ -112,9 +112,8 @@ fn waiters(redis: &Redis, names: &LockNames) -> Vec<Waiter> {
         });
     let long = scores(redis, names.line).into_iter().filter(|(_, number)| *number > 0);
     // The number of arrival is a time in microseconds.
-    let long = long.filter_map(|(place, number)| {
-        waiter(&place, number / 1_000, left_of(&alive, &place, now))
-    });
+    let long = long
+        .filter_map(|(place, number)| waiter(&place, number / 1_000, left_of(&alive, &place, now)));
     short.chain(long).collect()
 }
 
