@@ -142,16 +142,6 @@ impl Step<'_> {
         if self.setup.is_native() {
             broken(Wrong::Overtaken, waits != own.is_some())?;
         }
-        if !self.keeps_a_line() {
-            broken(Wrong::Overtaken, waits != own.is_some())?;
-            let before = self.before.waiters.iter().find(|one| one.owner == self.owner);
-            let since = before.map_or(self.now - waited, |before| before.since);
-            // A millisecond later for each that has waited as long.
-            let ties = if before.is_some() { 0 } else { self.before.waiters.len() };
-            let latest = since + i64::try_from(ties).unwrap_or_default();
-            let is_other = own.is_some_and(|own| !(since..=latest).contains(&own.since));
-            return broken(Wrong::Overtaken, is_other);
-        }
         let place = |at: &LockContents| at.waiters.iter().position(|one| one.owner == self.owner);
         let others = |at: &LockContents, before: Option<usize>| -> Vec<Vec<u8>> {
             let before = at.waiters.iter().take(before.unwrap_or(at.waiters.len()));
@@ -159,8 +149,21 @@ impl Step<'_> {
             before.map(|waiter| waiter.owner.clone()).filter(|one| *one != self.owner).collect()
         };
         let (was, is) = (place(self.before), place(self.after));
-        let passed = others(self.before, was).len() > others(self.after, is).len();
-        broken(Wrong::Overtaken, is.is_some() && passed)
+        let before_it = others(self.after, is);
+        if self.keeps_a_line() {
+            let passed = others(self.before, was).len() > before_it.len();
+            return broken(Wrong::Overtaken, is.is_some() && passed);
+        }
+        broken(Wrong::Overtaken, waits != own.is_some())?;
+        let passed = self.ahead().iter().any(|one| !before_it.contains(&one.owner));
+        broken(Wrong::Overtaken, own.is_some() && passed)?;
+        let before = self.before.waiters.iter().find(|one| one.owner == self.owner);
+        let since = before.map_or(self.now - waited, |before| before.since);
+        // A millisecond later for each that has waited as long.
+        let ties = if before.is_some() { 0 } else { self.before.waiters.len() };
+        let latest = since + i64::try_from(ties).unwrap_or_default();
+        let is_other = own.is_some_and(|own| !(since..=latest).contains(&own.since));
+        broken(Wrong::Overtaken, is_other)
     }
 
     /// A caller that finds a free lock and is not next has it reserved for those that are.

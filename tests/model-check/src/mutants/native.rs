@@ -390,7 +390,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     of(
         "native: waiters for permits that have waited as long are in the order of their names",
-        "native semaphore: three",
+        "native semaphore: one permit",
         "native/lib/line",
         "if redis.call('zcount', s.line, text, text) == 0 then",
         "if true then",
