@@ -207,7 +207,9 @@ impl FunctionLocks<'_> {
         };
         let keys = policy.metric_keys();
         let acquired = pin!(acquire.acquire());
-        let (granted, _) = record::wait(None, &policy.label(mode), keys, acquired).await;
+        let label = policy.label(mode);
+        let outcome = |refused| policy.outcome(refused);
+        let (granted, _) = record::wait(None, &label, keys, outcome, acquired).await;
         let guard = granted.inspect_err(|error| {
             let is_early = matches!(error, AcquireError::Busy(busy) if busy.is_early());
             record::refused(&policy.name, mode, policy.outcome(error.into()), is_early);

@@ -52,7 +52,8 @@ impl PendingLocks {
         let label = self.policy.label(self.mode);
         let acquired = pin!(acquire.acquire());
         let keys = self.policy.metric_keys();
-        let (granted, waited) = record::wait(context.caller.route(), &label, keys, acquired).await;
+        let (route, outcome) = (context.caller.route(), |refused| self.policy.outcome(refused));
+        let (granted, waited) = record::wait(route, &label, keys, outcome, acquired).await;
         Ok(match granted {
             // The store may have answered after the wait ended. The remaining time is reserved for
             // the handler, so do not start it.

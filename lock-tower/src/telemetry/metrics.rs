@@ -71,7 +71,8 @@ pub(crate) const BUSY_EARLY: &str = "lock-busy-early";
 
 const UNLOCKED: [Unlocked; 5] =
     [Unlocked::Shadow, Unlocked::Off, Unlocked::Open, Unlocked::Local, Unlocked::NoKey];
-const CAUSES: [&str; 6] = ["refused", "taken", "expired", "max-hold", "released", "other"];
+const CAUSES: [&str; 7] =
+    ["refused", "taken", "expired", "max-hold", "replaced", "released", "other"];
 const WOULD: [ShadowOutcome; 4] =
     [ShadowOutcome::Pass, ShadowOutcome::Wait, ShadowOutcome::Refuse, ShadowOutcome::NotMeasured];
 

@@ -48,11 +48,13 @@ impl Drop for WaitTimer {
     }
 }
 
-/// Runs the wait for a lock in its span, and records its duration.
+/// Runs the wait for a lock in its span, and records its duration. `under_policy` returns the outcome of a
+/// refusal under the lock's policy.
 pub(crate) async fn wait<T>(
     route: Option<&str>,
     lock: &LockLabel,
     keys: &MetricKeys,
+    under_policy: impl FnOnce(Outcome) -> Outcome,
     acquire: impl Future<Output = Result<T, AcquireError>>,
 ) -> (Result<T, AcquireError>, Duration) {
     let span = spans::wait(route, lock);
@@ -61,7 +63,7 @@ pub(crate) async fn wait<T>(
     let waited = waiting.since.elapsed();
     waiting.outcome = match &answer {
         Ok(_) => metrics::GRANTED,
-        Err(error) => Outcome::from(error).as_str(),
+        Err(error) => under_policy(error.into()).as_str(),
     };
     keys.wait(lock.mode).record(waited);
     (answer, waited)

@@ -1,15 +1,15 @@
 //! A lock that is kept for work that continues after the request.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use crate::common::{NEVER, call};
+use crate::common::{NEVER, call, gated_work};
 use axum::{Router, routing::put};
 use http::StatusCode;
 use lock_tower::{
     AcquireError, LockClient, Locked, MemoryStore, RequestLockLayer, errors::LostCause,
     locks::MultiGuard, settings::OnDisconnect,
 };
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 struct World {
     store: MemoryStore,
@@ -105,13 +105,7 @@ async fn after_the_request_there_is_nothing_to_keep() {
 async fn a_keep_overtaken_by_the_end_keeps_nothing() {
     let store = MemoryStore::new();
     let locks = LockClient::builder().in_memory_on(&store);
-    let (show, mut seen) = mpsc::unbounded_channel();
-    let goes_on = Arc::new(Semaphore::new(0));
-    let gate = Arc::clone(&goes_on);
-    let looks = async move |lock: Locked| {
-        show.send(lock).unwrap();
-        gate.acquire().await.unwrap().forget();
-    };
+    let (looks, mut seen, goes_on) = gated_work("");
     let lock = RequestLockLayer::new(locks, "order:{id}").unwrap();
     let lock = lock.on_disconnect(OnDisconnect::Finish);
     let app = Router::new().route("/look/{id}", put(looks)).route_layer(lock);

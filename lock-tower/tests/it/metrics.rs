@@ -126,11 +126,11 @@ async fn client_metrics() {
     metrics.record();
 }
 
+const DOCUMENTED: &str = include_str!("../../src/telemetry/metrics.md");
+
 /// Name, kind and the names of the labels, as the documentation has them.
 fn documented() -> Vec<(&'static str, MetricKind, Vec<&'static str>)> {
-    let rows = include_str!("../../src/telemetry/metrics.md")
-        .lines()
-        .filter(|row| row.starts_with("| `lock_"));
+    let rows = DOCUMENTED.lines().filter(|row| row.starts_with("| `lock_"));
     rows.map(|row| {
         let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
         let kind = match cells[1] {
@@ -195,6 +195,11 @@ async fn counters_are_there_before_there_is_anything_to_count() {
     let _ = app(layer(&LockClient::in_memory()));
     let before = counters();
     assert!(before.len() > 20 && metrics.all().iter().all(|metric| metric.value == 0.0));
+    let causes = DOCUMENTED.lines().find(|row| row.starts_with("| `cause` |")).unwrap();
+    for cause in causes.split('`').skip(3).step_by(2) {
+        let series = format!(r#"lock_lost_total{{policy="order",cause="{cause}"}}"#);
+        assert!(before.contains(&series), "{series}");
+    }
     everything().await;
     assert_eq!(counters().difference(&before).collect::<Vec<_>>(), Vec::<&String>::new());
 }

@@ -24,7 +24,7 @@ use tokio::{
 };
 use tower::ServiceExt;
 
-use crate::common::{Answer, NEVER, call, logs::Logs, request};
+use crate::common::{Answer, NEVER, call, gated_work, logs::Logs, request};
 
 /// A conversation in the test's hands.
 struct World {
@@ -39,14 +39,7 @@ fn world(layer: impl FnOnce(RequestLockLayer) -> RequestLockLayer) -> World {
     let locks = LockClient::builder().lease(NEVER).in_memory();
     let lock = RequestLockLayer::new(locks.clone(), "chat:{user}:{id}").unwrap();
     let lock = lock.on_busy(OnBusy::Replace).replace_by("user").replace_after(NEVER);
-    let (tell, began) = mpsc::unbounded_channel();
-    let goes_on = Arc::new(Semaphore::new(0));
-    let gate = Arc::clone(&goes_on);
-    let turn = async move |lock: Locked| {
-        tell.send(lock).unwrap();
-        gate.acquire().await.unwrap().forget();
-        "answered"
-    };
+    let (turn, began, goes_on) = gated_work("answered");
     let app = Router::new()
         .route("/{user}/{id}", post(turn).get(async || "read"))
         .route_layer(layer(lock));

@@ -25,7 +25,7 @@ use tokio::{
 };
 use tower::Layer;
 
-use crate::common::{Answer, NEVER, RELEASED, call, logs::Logs, metrics::Metrics};
+use crate::common::{Answer, NEVER, RELEASED, call, gated_work, logs::Logs, metrics::Metrics};
 
 fn locks_of_an_export() -> [LockTemplate; 3] {
     [
@@ -54,14 +54,7 @@ struct World {
 }
 
 fn world_on(locks: LockClient, layer: impl FnOnce(&LockClient) -> RequestLockLayer) -> World {
-    let (tell, began) = mpsc::unbounded_channel();
-    let goes_on = Arc::new(Semaphore::new(0));
-    let gate = Arc::clone(&goes_on);
-    let work = async move |lock: Locked| {
-        tell.send(lock).unwrap();
-        gate.acquire().await.unwrap().forget();
-        "exported"
-    };
+    let (work, began, goes_on) = gated_work("exported");
     let app = Router::new().route("/{tenant}/{id}", any(work)).route_layer(layer(&locks));
     World { locks, app, began, goes_on }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::common::{Answer, NEVER, call, logs::Logs, metrics::Metrics};
+use crate::common::{Answer, NEVER, call, gated_work, logs::Logs, metrics::Metrics};
 use axum::{Router, extract::Request, middleware::map_request, routing::put};
 use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_tower::{
@@ -35,14 +35,7 @@ fn replica(
 ) -> Replica {
     let locks = LockClient::builder().in_memory_on(store);
     let lock = configured(&locks);
-    let (tell, began) = mpsc::unbounded_channel();
-    let goes_on = Arc::new(Semaphore::new(0));
-    let gate = Arc::clone(&goes_on);
-    let work = async move |lock: Locked| {
-        tell.send(lock).unwrap();
-        gate.acquire().await.unwrap().forget();
-        "done"
-    };
+    let (work, began, goes_on) = gated_work("done");
     let app = Router::new().route("/{a}/{b}", put(work)).route_layer(lock);
     Replica { locks, app, began, goes_on }
 }
@@ -158,14 +151,8 @@ async fn inside_one_request_it_is_reentrant() {
     let (metrics, store) = (Metrics::collect(), MemoryStore::new());
     let mut replica = in_shadow(&store);
     let within = layer(&replica.locks, Enforce::Shadow);
-    let (tell, began) = mpsc::unbounded_channel();
-    replica.began = began;
-    let gate = Arc::clone(&replica.goes_on);
-    let work = async move |lock: Locked| {
-        tell.send(lock).unwrap();
-        gate.acquire().await.unwrap().forget();
-        "done"
-    };
+    let work;
+    (work, replica.began, replica.goes_on) = gated_work("done");
     replica.app =
         Router::new().route("/{a}/{b}", put(work)).route_layer(within.clone()).route_layer(within);
     let (request, _) = replica.at_work("/7/7").await;

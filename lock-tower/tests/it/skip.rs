@@ -14,7 +14,7 @@ use lock_tower::{
 };
 use tokio::time::Instant;
 
-use crate::common::{Answer, NEVER, call, logs::Logs, metrics::Metrics};
+use crate::common::{Answer, NEVER, call, logs::Logs, metrics::Metrics, spans::Spans};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -47,7 +47,8 @@ async fn a_write_that_is_skipped_beside_a_read_is_warned_of() {
 
 #[tokio::test(start_paused = true)]
 async fn the_second_of_two_requests_does_not_run() {
-    let (locks, metrics) = (LockClient::in_memory(), Metrics::collect());
+    let (metrics, spans) = (Metrics::collect(), Spans::collect());
+    let locks = LockClient::in_memory();
     let app = app(layer(&locks));
     let held = locks.write("order:7").acquire().await.unwrap();
     let (answer, waited) = timed(&app).await;
@@ -60,6 +61,7 @@ async fn the_second_of_two_requests_does_not_run() {
     assert_eq!(waited, 0, "the client's wait is for those that wait");
     let counted = r#"lock_requests_total{policy="order",mode="write",outcome="lock-skipped"}"#;
     assert_eq!(metrics.value(counted), 1.0);
+    assert_eq!(spans.ended("lock.wait")[0]["outcome"], "lock-skipped");
     drop(held);
     assert_eq!(timed(&app).await.0.text, "ran");
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::common::{Answer, NEVER, call, logs::Logs, metrics::Metrics};
+use crate::common::{Answer, NEVER, call, gated_work, logs::Logs, metrics::Metrics};
 use axum::{Router, extract::Path, routing::put};
 use lock_conformance::{ConstantFaults, Delivery, faulty};
 use lock_tower::{
@@ -28,14 +28,7 @@ fn world(on_store_down: Option<OnStoreDown>) -> World {
     if let Some(on_store_down) = on_store_down {
         lock = lock.on_store_down(on_store_down);
     }
-    let (tell, began) = mpsc::unbounded_channel();
-    let goes_on = Arc::new(Semaphore::new(0));
-    let gate = Arc::clone(&goes_on);
-    let work = async move |lock: Locked| {
-        tell.send(lock).unwrap();
-        gate.acquire().await.unwrap().forget();
-        "done"
-    };
+    let (work, began, goes_on) = gated_work("done");
     let app = Router::new()
         .route("/orders/{id}", put(work))
         .route("/twice/{id}", put(twice))

@@ -7,12 +7,15 @@ pub mod socket;
 pub mod spans;
 mod subscriber;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{Router, body::Body};
+use futures_util::future::BoxFuture;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
+use lock_tower::Locked;
 use serde_json::Value;
+use tokio::sync::{Semaphore, mpsc};
 use tower::ServiceExt;
 
 /// Longer than any test waits for an expected event.
@@ -41,6 +44,28 @@ impl Answer {
         assert_eq!(document["type"], format!("urn:lock-tower:problem:{problem}"), "{document}");
         document
     }
+}
+
+/// A handler that sends its lock when it begins, and answers once the semaphore has a permit for it.
+pub fn gated_work(
+    answer: &'static str,
+) -> (
+    impl Fn(Locked) -> BoxFuture<'static, &'static str> + Clone + Send + Sync + 'static,
+    mpsc::UnboundedReceiver<Locked>,
+    Arc<Semaphore>,
+) {
+    let (tell, began) = mpsc::unbounded_channel();
+    let goes_on = Arc::new(Semaphore::new(0));
+    let gate = Arc::clone(&goes_on);
+    let work = move |lock| -> BoxFuture<'static, &'static str> {
+        tell.send(lock).unwrap();
+        let gate = Arc::clone(&gate);
+        Box::pin(async move {
+            gate.acquire().await.unwrap().forget();
+            answer
+        })
+    };
+    (work, began, goes_on)
 }
 
 pub fn request(method: &str, uri: &str) -> Request<Body> {
