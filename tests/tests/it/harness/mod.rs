@@ -1,6 +1,7 @@
 //! The harness does what its names promise: otherwise no other test here means anything.
 
 mod assertions;
+mod checksums;
 mod clients;
 mod clock_shift;
 pub(crate) mod documents;
