@@ -99,7 +99,7 @@ fn page() -> io::Result<String> {
     for (about, example) in EXAMPLES {
         rest.control("PP", []).text([roman(about)]);
         rest.control("RS", []);
-        as_it_stands(&mut rest, example);
+        preformatted(&mut rest, example);
         rest.control("RE", []);
     }
     rest.control("SH", ["SEE ALSO"]).text([roman(MORE)]);
@@ -154,11 +154,11 @@ fn paragraphs(page: &mut Roff, text: &str) {
         page.control("PP", []);
         let prose = paragraph.find("\n ").unwrap_or(paragraph.len());
         page.text([roman(paragraph[..prose].replace('\n', " "))]);
-        as_it_stands(page, paragraph[prose..].trim_start_matches('\n'));
+        preformatted(page, paragraph[prose..].trim_start_matches('\n'));
     }
 }
 
-fn as_it_stands(page: &mut Roff, lines: &str) {
+fn preformatted(page: &mut Roff, lines: &str) {
     if lines.is_empty() {
         return;
     }

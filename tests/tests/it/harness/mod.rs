@@ -7,6 +7,7 @@ mod clock_shift;
 pub(crate) mod documents;
 mod figures;
 mod http;
+mod justfile;
 mod postgres_server;
 mod process;
 mod prose;
