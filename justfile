@@ -33,6 +33,10 @@ versions *names:
 platforms:
     tests/platforms
 
+# A service from the template: built, tested, started
+template:
+    tests/template
+
 # Measures the locks beside others, and writes docs/performance.md: 25 minutes on an idle machine
 compare:
     cargo run --release --package lock-benches --features peers -- --markdown docs/performance.md

@@ -6,12 +6,12 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        check, completions, explain, graph, inspect, list, permits, release, schema, watch,
+        check, completions, explain, graph, inspect, list, man, permits, release, schema, watch,
     },
     outcome::CommandResult,
 };
 
-const EXIT_CODES: &str = "\
+pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done: the files are valid, a rule matches, the list is complete, the lock was found, it
      was taken away, or its holders were asked to release it
@@ -51,6 +51,7 @@ pub(crate) enum Command {
     Permits(permits::Args),
     Release(release::Args),
     Completions(completions::Args),
+    Man(man::Args),
 }
 
 impl Command {
@@ -66,6 +67,7 @@ impl Command {
             Command::Permits(args) => args.run(),
             Command::Release(args) => args.run(),
             Command::Completions(args) => args.run(),
+            Command::Man(args) => args.run(),
         }
     }
 }

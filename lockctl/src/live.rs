@@ -21,9 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// and for ending a session with ZooKeeper.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// The heading of the options of every command on live locks.
+pub(crate) const STORE: &str = "Store";
+
 /// Where the locks are.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Store")]
+#[command(next_help_heading = STORE)]
 pub(crate) struct StoreArgs {
     /// The services' Redis or ZooKeeper, as any URL that they accept. Default: $LOCK_URL, then
     /// $REDIS_URL, which hide a password

@@ -9,9 +9,15 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use crate::checksums::check_sums;
+
 pub(crate) const INSTALL: &str = "Install a JDK (17 or later) and Maven: apt-get install \
     default-jdk-headless maven (Debian, Ubuntu), dnf install java-devel maven (Fedora), \
     brew install openjdk maven (macOS)";
+
+const NOT_PINNED: &str = "If pom.xml has other versions than before: compare the sums with \
+    those on https://repo1.maven.org/maven2, and correct the list. Otherwise delete the jar below \
+    ~/.m2/repository, and try again: if it differs once more, do not run it";
 
 /// A release of Redisson.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +68,7 @@ impl JavaProgram {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(directory)
     }
 
-    /// The begin of the name of its build directory.
+    /// The begin of the name of its build directory, and the name of the list of its jars' checksums.
     fn name(self) -> &'static str {
         match self {
             Self::Redisson(redisson) => redisson.version(),
@@ -140,6 +146,13 @@ fn build(program: JavaProgram, place: &Path) {
     // Earlier downloads need no network.
     if maven(&["--offline"]).is_err() {
         maven(&[]).unwrap_or_else(|why| panic!("{why}"));
+    }
+    // Maven compares a jar with a checksum from the same server. No code of a jar has run yet: the
+    // compiler runs no annotation processors.
+    let list = program.project().join(format!("{}.sha256", program.name()));
+    if let Err(why) = check_sums(&list, &own.join("lib")) {
+        let _ = fs::remove_dir_all(&own);
+        panic!("{why}\n{NOT_PINNED}");
     }
     if let Err(error) = fs::rename(&own, place) {
         assert!(place.exists(), "cannot keep the Java program: {error}");

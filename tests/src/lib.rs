@@ -19,6 +19,7 @@
 mod authority;
 mod browser;
 mod callgrind;
+mod checksums;
 mod child;
 mod cli;
 mod clock_shift;
@@ -63,6 +64,7 @@ struct Readme;
 pub use authority::{Authority, Identity};
 pub use browser::Browser;
 pub use callgrind::{Executed, check_valgrind};
+pub use checksums::check_sums;
 pub use cli::{Cli, ConnectedClient};
 pub use clock_shift::ClockShift;
 pub use connected::connected;

@@ -31,7 +31,7 @@ listed. A lock that is released meanwhile is listed, with --long as not held.";
 #[derive(Debug, clap::Args)]
 pub(crate) struct Selection {
     /// Only locks whose keys begin with this, literally; --prefix is not part of it
-    #[arg(value_name = "KEY-PREFIX", default_value = "")]
+    #[arg(value_name = "KEY-PREFIX", default_value = "", hide_default_value = true)]
     pub(crate) key_prefix: String,
     /// The maximum number of locks
     #[arg(long, value_name = "N", default_value_t = 1_000)]

@@ -6,6 +6,7 @@ pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod inspect;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod permits;
 pub(crate) mod release;
 pub(crate) mod schema;

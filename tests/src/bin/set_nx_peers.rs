@@ -3,8 +3,8 @@
 //! Each section reads a number in Redis and writes it back one greater, so two at once lose one.
 //!
 //! ```text
-//! pip install redis pottery python-redis-lock && npm install redlock@5.0.0-beta.2 ioredis
-//! NODE_PATH=node_modules cargo run -p lock-tests --bin set_nx_peers [LIBRARY]...
+//! pip install --no-deps --require-hashes -r tests/python/set_nx.txt && npm ci --prefix tests/node
+//! NODE_PATH=tests/node/node_modules cargo run -p lock-tests --bin set_nx_peers [LIBRARY]...
 //! ```
 //!
 //! `$PYTHON` and `$NODE` name the interpreters, `python3` and `node` unless set. Ends with an error, which

@@ -1,11 +1,13 @@
 //! The harness does what its names promise: otherwise no other test here means anything.
 
 mod assertions;
+mod checksums;
 mod clients;
 mod clock_shift;
 pub(crate) mod documents;
 mod figures;
 mod http;
+mod justfile;
 mod postgres_server;
 mod process;
 mod prose;

@@ -9,6 +9,7 @@ mod graph;
 mod hostile;
 mod inspect;
 mod list;
+mod man;
 mod output;
 mod program;
 mod release;

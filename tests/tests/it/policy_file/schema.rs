@@ -42,6 +42,24 @@ fn invalid_files_fail_the_schema_where_it_can_check() {
     assert_eq!(valid, BEYOND_A_SCHEMA);
 }
 
+/// So that editors check them.
+#[test]
+fn the_files_of_the_examples_name_the_schema_and_match_it() {
+    let schema = jsonschema::validator_for(&PolicyFile::schema()).unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let web = "https://raw.githubusercontent.com/lock-tower/lock-tower/main";
+    for (folder, of_repository) in [("observed", "../.."), ("template", web)] {
+        let text = fs::read_to_string(examples.join(folder).join("locks.toml")).unwrap();
+        let first = format!("#:schema {of_repository}/lock-tower/policy.schema.json");
+        assert_eq!(text.lines().next(), Some(first.as_str()), "{folder}");
+        let errors: Vec<_> = schema
+            .iter_errors(&toml::from_str(&text).unwrap())
+            .map(|error| error.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{folder}: {errors:?}");
+    }
+}
+
 /// The grammar of keys, paths and names, how fields and rules go together, the bounds of durations,
 /// and variables.
 const BEYOND_A_SCHEMA: &[&str] = &[
