@@ -79,6 +79,20 @@ fn every_link_leads_to_a_file_and_a_heading() {
 }
 
 #[test]
+fn every_page_is_on_the_site_and_in_the_guide() {
+    let docs = root().join("docs");
+    let site = read(&docs.join("SUMMARY.md"));
+    let guide = read(&root().join("lock-tower/src/guide.rs"));
+    for page in files(&docs, "md") {
+        let name = page.strip_prefix(&docs).unwrap().display().to_string();
+        if name != "SUMMARY.md" {
+            assert!(site.contains(&format!("({name})")), "docs/SUMMARY.md: {name}");
+            assert!(guide.contains(&format!("\"{name}\"")), "lock-tower/src/guide.rs: {name}");
+        }
+    }
+}
+
+#[test]
 fn links_and_headings_are_found() {
     let document =
         "# One `two`: three\n[a](b.md#c) and `[not](this)`\n\n```rust\n# no\n```\n[d](#e)";
