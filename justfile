@@ -13,6 +13,10 @@ lint:
     cargo fmt --all
     cargo clippy --workspace --all-targets --features lock-benches/peers,lock-figures/walk --locked -- -D warnings
 
+# The site of the README and docs/, with its links checked
+book:
+    tests/book
+
 # The API documentation, as docs.rs builds it
 documentation:
     tests/documentation

@@ -13,6 +13,7 @@ mod args;
 mod bindings;
 mod body;
 mod client_source;
+mod document;
 mod duration;
 mod error_output;
 mod expand;
@@ -37,6 +38,15 @@ mod validate;
 pub fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
     let original = item.clone();
     locked(args, item).unwrap_or_else(|error| error_output::expand(original.into(), &error).into())
+}
+
+/// The text of a document, for the guides of lock-tower. Not for services.
+#[doc(hidden)]
+#[proc_macro]
+pub fn document(name: TokenStream) -> TokenStream {
+    let text = syn::parse(name).and_then(|name| document::read(&name));
+    let text = text.map(|text| quote::quote!(#text));
+    text.unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
 fn locked(args: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {

@@ -88,6 +88,11 @@
 //! or a version column is cheaper and exact. A lock is for work that spans more than that: two
 //! stores, a file, a third party's API, or work that is too expensive to be done twice.
 //!
+#![cfg_attr(
+    feature = "macros",
+    doc = "# Guides\n\n[`guide`] has the documents of the repository, with an index by question: which kind of lock, \
+           policy files, deployments, operating, migrating from another lock.\n"
+)]
 //! # Features
 //!
 //! | feature | gives | default |
@@ -112,13 +117,26 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod attribute;
-/// The examples of the attribute, which need this crate.
+// Examples of files outside this crate, which need it.
 #[cfg(all(doctest, feature = "axum", feature = "macros"))]
 #[doc = include_str!("../../lock-macros/src/distributed_lock.md")]
 mod attribute_examples {}
+#[cfg(all(doctest, feature = "axum", feature = "macros"))]
+#[doc = include_str!("../../README.md")]
+mod readme_examples {}
 mod enforcement;
 mod extract;
 mod fenced_table;
+// Its examples use these features.
+#[cfg(all(
+    doc,
+    feature = "macros",
+    any(
+        not(doctest),
+        all(feature = "admin", feature = "sessions", feature = "testing", feature = "timeout")
+    )
+))]
+pub mod guide;
 mod lock_settings;
 mod outcome;
 mod pipeline;

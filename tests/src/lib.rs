@@ -56,11 +56,6 @@ mod znodes;
 mod zookeeper_ensemble;
 mod zookeeper_server;
 
-/// Compiles the code of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;
-
 pub use authority::{Authority, Identity};
 pub use browser::Browser;
 pub use callgrind::{Executed, check_valgrind};

@@ -1,8 +1,15 @@
 //! Generates the documentation of the fields.
 
-use std::{env, fmt::Write, fs};
+use std::{env, fmt::Write, fs, path::Path};
 
 use super::table::Table;
+
+/// The beginning of the page for the guides.
+const PAGE: &str = "\
+# Reference of the fields
+
+Every field of a [policy file](policy-files.md). This page is made of the tables by which files are read.
+";
 
 fn markdown() -> String {
     let mut text = String::new();
@@ -36,10 +43,14 @@ fn markdown() -> String {
 
 #[test]
 fn the_documentation_is_made_of_the_tables() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/fields.md");
-    if env::var_os("LOCK_TOWER_OVERWRITE").is_some() {
-        fs::write(path, markdown()).expect("the file can be written");
+    let fields = markdown();
+    let page = format!("{PAGE}{fields}");
+    for (path, text) in [("src/fields.md", &fields), ("../docs/policy-fields.md", &page)] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        if env::var_os("LOCK_TOWER_OVERWRITE").is_some() {
+            fs::write(&path, text).expect("the file can be written");
+        }
+        let written = fs::read_to_string(&path).expect("the file is there");
+        assert_eq!(written, *text, "LOCK_TOWER_OVERWRITE=1 writes it again");
     }
-    let written = fs::read_to_string(path).expect("the file is there");
-    assert_eq!(written, markdown(), "LOCK_TOWER_OVERWRITE=1 writes it again");
 }

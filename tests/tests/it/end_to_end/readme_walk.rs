@@ -37,7 +37,7 @@ fn write_project(place: &Path, policies: &str) {
     fs::create_dir(place.join("src")).unwrap();
     fs::write(place.join("Cargo.toml"), manifest).unwrap();
     fs::write(place.join("Cargo.lock"), LOCK).unwrap();
-    fs::write(place.join("src/main.rs"), blocks("rust")[0]).unwrap();
+    fs::write(place.join("src/main.rs"), blocks("rust,ignore")[0]).unwrap();
     fs::write(place.join("locks.toml"), policies).unwrap();
 }
 

@@ -15,14 +15,17 @@ pub(crate) fn read(path: &Path) -> String {
 }
 
 /// All files with this ending below a folder, sorted; none below one that does not exist. Build
-/// output and hidden folders are left out.
+/// output, hidden folders and symbolic links to folders are left out.
 pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut found = Vec::new();
     for entry in entries {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() && name != "target" && !name.starts_with('.') {
+        if path.is_dir() {
+            if name == "target" || name.starts_with('.') || path.is_symlink() {
+                continue;
+            }
             found.extend(files(&path, ending));
         } else if path.is_file() && path.extension().is_some_and(|is| is == ending) {
             found.push(path);
@@ -73,6 +76,20 @@ fn every_link_leads_to_a_file_and_a_heading() {
         }
     }
     assert!(wrong.is_empty(), "links that lead nowhere:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_page_is_on_the_site_and_in_the_guide() {
+    let docs = root().join("docs");
+    let site = read(&docs.join("SUMMARY.md"));
+    let guide = read(&root().join("lock-tower/src/guide.rs"));
+    for page in files(&docs, "md") {
+        let name = page.strip_prefix(&docs).unwrap().display().to_string();
+        if name != "SUMMARY.md" {
+            assert!(site.contains(&format!("({name})")), "docs/SUMMARY.md: {name}");
+            assert!(guide.contains(&format!("\"{name}\"")), "lock-tower/src/guide.rs: {name}");
+        }
+    }
 }
 
 #[test]
