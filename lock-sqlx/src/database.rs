@@ -13,24 +13,24 @@ pub trait FencedDatabase: Database + sealed::Sealed {
 
     /// Executes the claim of a row. Returns how many rows it met.
     #[doc(hidden)]
-    fn claim<'q, I>(
-        connection: &'q mut Self::Connection,
-        sql: &'q str,
+    fn claim<I>(
+        connection: &mut Self::Connection,
+        sql: &str,
         token: i64,
         id: I,
-    ) -> impl Future<Output = Result<u64, Error>> + Send + 'q
+    ) -> impl Future<Output = Result<u64, Error>> + Send
     where
-        I: Encode<'q, Self> + Type<Self> + Send + Clone + 'q;
+        I: for<'q> Encode<'q, Self> + Type<Self> + Send + Clone;
 
     /// Whether there is such a row.
     #[doc(hidden)]
-    fn exists<'q, I>(
-        connection: &'q mut Self::Connection,
-        sql: &'q str,
+    fn exists<I>(
+        connection: &mut Self::Connection,
+        sql: &str,
         id: I,
-    ) -> impl Future<Output = Result<bool, Error>> + Send + 'q
+    ) -> impl Future<Output = Result<bool, Error>> + Send
     where
-        I: Encode<'q, Self> + Type<Self> + Send + 'q;
+        I: for<'q> Encode<'q, Self> + Type<Self> + Send;
 
     /// Writes a statement of `FencedTable` as this database has it.
     #[doc(hidden)]
@@ -52,14 +52,14 @@ macro_rules! fenced {
         impl FencedDatabase for $database {
             const PLACEHOLDERS: SqlPlaceholders = SqlPlaceholders::$placeholders;
 
-            async fn claim<'q, I>(
-                connection: &'q mut Self::Connection,
-                sql: &'q str,
+            async fn claim<I>(
+                connection: &mut Self::Connection,
+                sql: &str,
                 token: i64,
                 id: I,
             ) -> Result<u64, Error>
             where
-                I: Encode<'q, Self> + Type<Self> + Send + Clone + 'q,
+                I: for<'q> Encode<'q, Self> + Type<Self> + Send + Clone,
             {
                 let claim = sqlx::query(sql).bind(token).bind(id);
                 // A question mark cannot name one value twice.
@@ -67,13 +67,13 @@ macro_rules! fenced {
                 Ok(claim.execute(connection).await?.rows_affected())
             }
 
-            async fn exists<'q, I>(
-                connection: &'q mut Self::Connection,
-                sql: &'q str,
+            async fn exists<I>(
+                connection: &mut Self::Connection,
+                sql: &str,
                 id: I,
             ) -> Result<bool, Error>
             where
-                I: Encode<'q, Self> + Type<Self> + Send + 'q,
+                I: for<'q> Encode<'q, Self> + Type<Self> + Send,
             {
                 let found = sqlx::query(sql).bind(id).fetch_optional(connection).await?;
                 Ok(found.is_some())

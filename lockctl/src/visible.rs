@@ -23,7 +23,7 @@ pub(crate) fn visible_lines(text: &str) -> String {
         shown += &after[..1];
         rest = &after[1..];
     }
-    shown + &visible(rest)
+    shown + visible(rest).as_str()
 }
 
 /// Escapes in JSON what JSON allows and a terminal does not.
