@@ -56,6 +56,10 @@
 //! [`FencedTable::migration_sql`] adds it. With `postgres` there are also locks that end with a
 //! transaction, for which no other lock is needed.
 //!
+//! With `sqlite` the program contains the SQLite that sqlx 0.8 bundles, which is 3.46.0. A service that
+//! runs statements or opens files of others links the system's instead: build it with the environment
+//! variable `LIBSQLITE3_SYS_USE_PKG_CONFIG=1`.
+//!
 //! # In a handler
 //!
 //! With the feature `axum` a [`TransactionError`] is a response: see there.
