@@ -25,6 +25,10 @@ documentation:
 models:
     MODEL_CHECK=whole cargo test --package lock-model-check --test it
 
+# The specification of the native wire, by TLC
+specification:
+    tests/specification/run
+
 # The fault campaign, for an hour
 campaign *arguments="--minutes 60 --seed 1":
     cargo run --release --package lock-chaos -- {{arguments}}
