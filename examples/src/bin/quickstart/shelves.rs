@@ -5,6 +5,7 @@ use std::{
     io::{self, ErrorKind, Write},
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
     time::Duration,
 };
 
@@ -30,7 +31,7 @@ impl Shelves {
 
     /// How many units are left.
     pub(crate) fn count(&self, sku: &Sku) -> io::Result<u32> {
-        match fs::read_to_string(self.file(sku)) {
+        match repeated(|| fs::read_to_string(self.file(sku))) {
             Ok(text) => text.trim().parse().map_err(io::Error::other),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(self.at_first),
             Err(error) => Err(error),
@@ -51,13 +52,29 @@ impl Shelves {
 
     fn put(&self, sku: &Sku, units: u32) -> io::Result<()> {
         // A rename is atomic: a process killed here leaves the old number or the new one.
-        let mut file = NamedTempFile::new_in(&self.directory)?;
-        write!(file, "{units}")?;
-        file.persist(self.file(sku))?;
-        Ok(())
+        repeated(|| {
+            let mut file = NamedTempFile::new_in(&self.directory)?;
+            write!(file, "{units}")?;
+            file.persist(self.file(sku))?;
+            Ok(())
+        })
     }
 
     fn file(&self, sku: &Sku) -> PathBuf {
         self.directory.join(format!("{sku}.stock"))
     }
+}
+
+/// Repeats a step for a moment on Windows, which refuses it while another process or thread has the file open:
+/// without a lock two buyers meet at a file.
+fn repeated<T>(mut step: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 0..100 {
+        match step() {
+            Err(error) if cfg!(windows) && error.kind() == ErrorKind::PermissionDenied => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            done => return done,
+        }
+    }
+    step()
 }

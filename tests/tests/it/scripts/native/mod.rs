@@ -16,6 +16,7 @@ pub(crate) mod renew;
 pub(crate) mod request_release;
 mod short_line;
 pub(crate) mod standing;
+mod stored_forms;
 pub(crate) mod transfer;
 
 /// The pieces of what a script's header says of its replies, each with the test that shows it.

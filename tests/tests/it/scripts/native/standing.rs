@@ -85,21 +85,28 @@ impl Store {
         let mut expected = expected.into();
         expected.sort_by(|one, other| one.name.cmp(&other.name));
         async move {
-            let mut found = Vec::new();
-            let now = self.scripts_now().await;
-            for key in self.keys().await {
-                if key.name == COUNTER {
-                    assert_eq!(key.ttl, FOREVER, "{key:?}");
-                    continue;
-                }
-                let content = self.in_words(&key, now).await;
-                found.extend(line_beside(Key { content, ..key }));
-            }
+            let stored = self.stored().await.into_iter();
+            let mut found: Vec<_> = stored.flat_map(line_beside).collect();
             found.sort_by(|one, other| one.name.cmp(&other.name));
             if let Some(difference) = difference(&expected, &found) {
                 panic!("{caller}: {difference}");
             }
         }
+    }
+
+    /// The keys, except the counter, with their times in words; a line is where Redis has it.
+    pub(crate) async fn stored(&self) -> Vec<Key> {
+        let mut stored = Vec::new();
+        let now = self.scripts_now().await;
+        for key in self.keys().await {
+            if key.name == COUNTER {
+                assert_eq!(key.ttl, FOREVER, "{key:?}");
+                continue;
+            }
+            let content = self.in_words(&key, now).await;
+            stored.push(Key { content, ..key });
+        }
+        stored
     }
 
     async fn in_words(&self, key: &Key, now: i64) -> String {
