@@ -26,8 +26,8 @@ fn blocks(language: &str) -> Vec<&'static str> {
 fn write_project(place: &Path, policies: &str) {
     let [dependencies, ..] = blocks("toml")[..] else { panic!("no Cargo.toml in the guide") };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let source = format!("path = \"{}\"", root.join("lock-tower").display());
-    let dependencies = dependencies.replace("git = \"...\"", &source);
+    let source = format!("lock-tower = {{ path = \"{}\" }}", root.join("lock-tower").display());
+    let dependencies = dependencies.replace("lock-tower = \"0.1\"", &source);
     assert!(dependencies.contains(&source), "{dependencies}");
     let profile = WORKSPACE.split("\n[profile.").skip(1).map(|part| format!("[profile.{part}\n"));
     let manifest = format!(
