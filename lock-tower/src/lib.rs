@@ -124,6 +124,9 @@ mod attribute_examples {}
 #[cfg(all(doctest, feature = "axum", feature = "macros"))]
 #[doc = include_str!("../../README.md")]
 mod readme_examples {}
+#[cfg(all(doctest, feature = "axum"))]
+#[doc = include_str!("../README.md")]
+mod package_readme_example {}
 mod enforcement;
 mod extract;
 mod fenced_table;
