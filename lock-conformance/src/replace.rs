@@ -4,6 +4,7 @@ use std::{future::pending, time::Duration};
 
 use futures_util::future::join_all;
 use lock_core::{AcquireError, Kind, LockClient, LockError, LockGuard, LostCause};
+use tokio::sync::oneshot;
 
 use super::store_under_test::{LONG, StoreUnderTest, soon, written};
 
@@ -15,16 +16,18 @@ fn kinds(world: &StoreUnderTest) -> Vec<Kind> {
     world.locks().into_iter().filter(|kind| *kind != Kind::Semaphore).collect()
 }
 
-/// A turn that lasts until it is replaced.
-async fn turn(client: LockClient, kind: Kind, after: Duration) -> Result<(), LockError> {
-    written(&client, kind, "k").replace_after(after).run(pending()).await
-}
-
-async fn until_held(client: &LockClient, key: &str) {
-    crate::eventually("held", crate::LIMIT, async || {
-        !client.inspect(key).await.unwrap().holders.is_empty()
+/// Returns which caller is the newest, once it is another one than before.
+async fn next_place(client: &LockClient, before: Option<String>) -> Option<String> {
+    let place = async || {
+        let seen = client.inspect("lock-replace:k").await.unwrap();
+        seen.holders.into_iter().map(|holder| holder.owner).next()
+    };
+    crate::eventually("the next has the place", crate::LIMIT, async || {
+        let now = place().await;
+        now.is_some() && now != before
     })
     .await;
+    place().await
 }
 
 fn is_replaced<T>(ended: &Result<T, LockError>) -> bool {
@@ -35,8 +38,14 @@ pub(super) async fn the_newest_caller_replaces_the_holder(world: StoreUnderTest)
     let (here, there) = (world.client().await, world.client().await);
     for kind in kinds(&world) {
         for newer in [&there, &here] {
-            let holder = tokio::spawn(turn(here.clone(), kind, PATIENT));
-            until_held(&there, "k").await;
+            // Until it has begun, what the store has may be a lock whose grant its caller does not know yet.
+            let (begins, begun) = oneshot::channel();
+            let turn = written(&here, kind, "k").replace_after(PATIENT).run(async {
+                begins.send(()).unwrap();
+                pending::<()>().await;
+            });
+            let holder = tokio::spawn(turn);
+            soon(begun).await.unwrap();
             let guard = soon(written(newer, kind, "k").replace_after(PATIENT).acquire()).await;
             let guard = guard.unwrap();
             let ended = soon(holder).await.unwrap();
@@ -55,11 +64,15 @@ pub(super) async fn of_those_that_wait_only_the_newest_stays(world: StoreUnderTe
         tokio::spawn(client.write("k").replace_after(PATIENT).wait(LONG).acquire())
     };
     let mut before = waiter(&here);
+    let mut place = next_place(&there, None).await;
     world.until_waiters(&there, "k", 1).await;
     for newer in [&there, &there, &here, &here, &there] {
         let newer = waiter(newer);
         let refused = soon(before).await.unwrap();
         assert!(matches!(refused, Err(AcquireError::Replaced { .. })), "{refused:?}");
+        // The one that waits for the key may be the refused one still. Without the place this one would not be
+        // the newest, if the next one comes before it.
+        place = next_place(&there, place).await;
         world.until_waiters(&there, "k", 1).await;
         before = newer;
     }

@@ -4,7 +4,7 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use std::{env, fs, path::Path, sync::Arc};
+use std::{env, fs::File, io::Read, path::Path, sync::Arc};
 
 use http::{HeaderMap, Method};
 use serde_json::Value;
@@ -72,10 +72,10 @@ impl PolicyFile {
             let help = "check the path and the rights of the process";
             PolicyErrors::of_file(&name, format!("the file cannot be read: {error}"), help)
         };
-        if fs::metadata(path).map_err(unreadable)?.len() > MOST_BYTES {
-            return Err(too_large(&name));
-        }
-        fs::read(path).map_err(unreadable)
+        // A device has no length, and no end.
+        let (file, mut bytes) = (File::open(path).map_err(unreadable)?, Vec::new());
+        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > MOST_BYTES { Err(too_large(&name)) } else { Ok(bytes) }
     }
 
     /// Parses contents that were read from `path`, as [`read`](Self::read) does.

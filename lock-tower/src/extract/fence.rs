@@ -137,7 +137,8 @@ impl<S: Sync> FromRequestParts<S> for Fence {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
         let why_none = "a handler takes `Fence` and has no lock: add `RequestLockLayer` by \
-                        `Router::route_layer`, or `#[distributed_lock]` to the handler";
+                        `Router::route_layer`, `#[distributed_lock]` to the handler, or a rule for \
+                        this route to the policy file";
         let fence = Self::of_request(parts, FenceUse::Always);
         let fence = fence.and_then(|fence| fence.ok_or((Outcome::Misconfigured, why_none)));
         fence.map_err(|why| refuse(parts, why))

@@ -420,7 +420,8 @@ impl<S: Sync> axum::extract::FromRequestParts<S> for Locked {
     ) -> Result<Self, Self::Rejection> {
         Self::from_extensions(&parts.extensions).ok_or_else(|| {
             let why = "a handler takes `Locked` and has no lock: add `RequestLockLayer` by \
-                       `Router::route_layer`, or `#[distributed_lock]` to the handler";
+                       `Router::route_layer`, `#[distributed_lock]` to the handler, or a rule for \
+                       this route to the policy file";
             let rejection = Rejection::misconfigured(&Caller::of(parts).into(), why);
             reject::answer_at_once(rejection).map(axum::body::Body::from)
         })

@@ -1,6 +1,6 @@
 use clap::CommandFactory;
 use clap_complete::Shell;
-use serde_json::Value;
+use serde_json::json;
 
 use crate::outcome::{CommandOutput, CommandResult, Exit};
 
@@ -18,6 +18,7 @@ impl Args {
         let mut command = crate::args::Args::command();
         clap_complete::generate(self.shell, &mut command, "lockctl", &mut script);
         let text = String::from_utf8_lossy(&script).trim_end().to_owned();
-        Ok(CommandOutput { exit: Exit::Done, text, note: String::new(), json: Value::Null })
+        let json = json!({ "script": text });
+        Ok(CommandOutput { exit: Exit::Done, text, note: String::new(), json })
     }
 }

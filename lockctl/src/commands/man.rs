@@ -3,7 +3,7 @@ use std::io;
 use clap::{Args as _, Command, CommandFactory};
 use clap_mangen::Man;
 use roff::{Roff, bold, roman};
-use serde_json::Value;
+use serde_json::json;
 
 use crate::{
     live::{STORE, StoreArgs},
@@ -28,7 +28,7 @@ const ENVIRONMENT: [(&str, &str); 4] = [
     ("REDIS_URL", "The same, where LOCK_URL is not set."),
     (
         "SSL_CERT_FILE",
-        "Trusted certificates in PEM, in place of those of the system, for zookeepers:// alone.",
+        "Trusted certificates in PEM, in place of those of the system, for rediss:// and zookeepers://.",
     ),
     (
         "LOCK_TOWER_ENFORCE",
@@ -61,7 +61,8 @@ impl Args {
     pub(crate) fn run(&self) -> CommandResult {
         let text = page().map_err(|why| CommandError::usage(&why.to_string()))?;
         let text = text.trim_end().to_owned();
-        Ok(CommandOutput { exit: Exit::Done, text, note: String::new(), json: Value::Null })
+        let json = json!({ "page": text });
+        Ok(CommandOutput { exit: Exit::Done, text, note: String::new(), json })
     }
 }
 

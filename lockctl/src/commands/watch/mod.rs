@@ -38,7 +38,7 @@ lock. Changes between two reads are not seen.";
 #[command(after_help = KEYS)]
 pub(crate) struct Args {
     /// Only locks whose keys begin with this, literally; --prefix is not part of it
-    #[arg(value_name = "KEY-PREFIX", default_value = "")]
+    #[arg(value_name = "KEY-PREFIX", default_value = "", hide_default_value = true)]
     key_prefix: String,
     /// The maximum number of locks
     #[arg(long, value_name = "N", default_value_t = 200)]

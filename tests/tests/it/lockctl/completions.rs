@@ -1,6 +1,7 @@
 //! `completions`.
 
 use lock_tests::{LIMIT, bounded, workspace_binary};
+use serde_json::Value;
 use tokio::process::Command;
 
 use crate::lockctl::program::run;
@@ -19,6 +20,9 @@ async fn every_shell_has_its_own() {
         assert!(printed.out.contains(part) && printed.out.contains("inspect"), "{printed:?}");
     }
     assert_eq!(run(&["completions", "csh"]).await.code, 2);
+    let document: Value =
+        serde_json::from_str(&run(&["completions", "bash", "--json"]).await.out).unwrap();
+    assert!(document["script"].as_str().unwrap().contains("complete -F _lockctl"));
 }
 
 /// As docs/lockctl.md has it.

@@ -1,5 +1,7 @@
 //! `man`.
 
+use serde_json::Value;
+
 use crate::lockctl::program::run;
 
 /// The long options of a help text, each of which begins a line.
@@ -39,4 +41,7 @@ async fn the_page_has_every_command_and_option() {
     for heading in ["\"EXIT STATUS\"", "ENVIRONMENT", "EXAMPLES", "\"SEE ALSO\""] {
         assert!(page.contains(&format!("\n.SH {heading}\n")), "{heading}");
     }
+    assert!(!page.contains("default: ]"), "{page}");
+    let document: Value = serde_json::from_str(&run(&["man", "--json"]).await.out).unwrap();
+    assert_eq!(document["page"].as_str().map(str::trim_end), Some(printed.out.trim_end()));
 }

@@ -41,6 +41,8 @@ fn a_file_of_more_than_a_mebibyte() {
     text.push(b'x');
     let error = only_error(&text);
     assert!(error.message.contains("too large"), "{error}");
+    let device = PolicyFile::read("/dev/zero").unwrap_err().to_string();
+    assert!(device.contains("too large"), "{device}");
     let text = String::from_utf8(text).unwrap();
     assert!(PolicyFile::parse("locks.toml", &text).unwrap_err().to_string().contains("1 MiB"));
 }
