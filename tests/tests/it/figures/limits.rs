@@ -24,7 +24,11 @@ pub(super) const LIMITS: [Limit; 13] = [
         "a release needs no separate task and no queue in the writer",
     ),
     limit(Figure::RequestAllocations, 1.09, "the same"),
-    limit(Figure::AttributeInstructions, 1.82, "a policy is made once for each attribute"),
+    limit(
+        Figure::AttributeInstructions,
+        1.83,
+        "a policy is made once for each attribute, and says what the span of a wait has as outcome",
+    ),
     limit(Figure::AttributeAllocations, 1.17, "the same"),
     limit(Figure::FreeLockInstructions, 1.33, "a release goes to the store without a queue"),
     limit(Figure::FreeLockAllocations, 0.69, "a batch of releases is a list, also of one"),
