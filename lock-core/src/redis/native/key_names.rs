@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `N` | string, with TTL | the one holder of a lock, or a mark that waiters are in line, and the line while it is short: see `lib/value` |
 //! | `N` | sorted set, with TTL | several readers, or a semaphore's permits in use: owner -> epoch ms at which its lease ends |
-//! | `lock_line:B` | sorted set, with TTL | a line that is not in the value: place of each waiter -> number of arrival |
+//! | `lock_line:B` | sorted set, with TTL | a line that is not in the value: place of each waiter -> number of arrival, of a semaphore since when it has waited (us) |
 //! | `lock_places:B` | sorted set, with TTL | place of each waiter -> epoch ms until which it lives; `#native`, `#redisson`: see `lib/pause` |
 //! | `lock_wake:B:<client>` | channel | a waiter of this client may try again |
 //! | `lock_asked:B` | set, with TTL; channel | owners that were requested to release; a message when there is one |

@@ -47,7 +47,8 @@ end
 -- Arguments that acquire would refuse, before the first lock is acquired.
 for at = 1, count do
   local args = args_of(at)
-  local lease_ms, holds, waited_ms = parse_int(args[5], 1, MOST_LEASE_MS), parse_int(args[6], 1, MOST_HOLDS), parse_int(args[13], 0, MOST_LEASE_MS)
+  local lease_ms, holds = parse_int(args[5], 1, MOST_LEASE_MS), parse_int(args[6], 1, MOST_HOLDS)
+  local waited_ms = parse_int(args[13], 0, MOST_LEASE_MS)
   if not (lease_ms and holds and waited_ms) then return {'INVALID', nonce} end
 end
 

@@ -1,6 +1,7 @@
--- lib/line: the waiters of a lock, in order of arrival, those of a semaphore in order of how long they have waited. A place is `r:<owner>` or `w:<owner>`. A short line of
--- a kind that is not fair is in the lock's value: see lib/short_line. Of any other, the sorted set `line` has
--- the number of arrival of each place, and of a place that writes once more as `-w:<owner>` with that number
+-- lib/line: the waiters of a lock, in order of arrival; of a semaphore in the order of how long they have waited,
+-- by Redis' clock (us). A place is `r:<owner>` or `w:<owner>`. A short line of a kind that is not fair is in the
+-- lock's value: see lib/short_line. Of any other, the sorted set `line` has the number of arrival of each place,
+-- of a semaphore since when it has waited, and of a place that writes once more as `-w:<owner>` with that number
 -- negated: so the writer that is next before a reader is found without the readers between them. `ends` has
 -- the time (epoch ms) until which the place lives unless its waiter renews it. Of a semaphore it has `*<place>`
 -- too, with the permits that there are in the waiter's own number times PACKED, and those that it wants. This
