@@ -27,10 +27,10 @@ const KEYS: u64 = 5_000;
 
 /// A replica has read a request that was sent this long before its SIGTERM. A later one may have been in
 /// the listener's queue, which the replica closes unread.
-const SURELY_READ: Duration = Duration::from_secs(1);
+pub(crate) const SURELY_READ: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-struct Request {
+pub(crate) struct Request {
     policy: &'static str,
     method: Method,
     path: String,
@@ -63,6 +63,12 @@ impl Request {
         Self { policy, method, path: format!("{path}?ms={ms}"), leaves }
     }
 
+    /// Sent before a SIGTERM, and under way then: it must be answered.
+    pub(crate) fn before_sigterm(number: u64) -> Self {
+        let path = format!("/orders/{}?ms={}", KEYS + number, 2 * SURELY_READ.as_millis());
+        Self { policy: "order", method: Method::PUT, path, leaves: None }
+    }
+
     /// As a load balancer does, the client sends it to the other replica if one does not accept it.
     async fn send(&self, soak: &Soak) {
         let first = fastrand::usize(..2);
@@ -76,7 +82,7 @@ impl Request {
         soak.wrong(format!("no replica accepted {self:?}"));
     }
 
-    async fn is_accepted(&self, soak: &Soak, visit: Visit) -> bool {
+    pub(crate) async fn is_accepted(&self, soak: &Soak, visit: Visit) -> bool {
         let (life, sent) = (visit.life(), Instant::now());
         let url = format!("{}{}", life.url, self.path);
         let exchange = client::request(self.method.clone(), &url, "");
