@@ -33,6 +33,10 @@ specification:
 campaign *arguments="--minutes 60 --seed 1":
     cargo run --release --package lock-chaos -- {{arguments}}
 
+# Two replicas under load, restarts and failovers, for an hour
+soak *arguments="--minutes 60":
+    cargo run --release --package lock-tests --bin soak -- {{arguments}}
+
 # Other versions of Redis, and Valkey
 versions *names:
     tests/versions {{names}}

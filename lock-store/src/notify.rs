@@ -24,6 +24,8 @@ pub struct NotifyState {
     pub subscribed: bool,
     /// Grows with every message and every new subscription.
     pub count: u64,
+    /// The messages among them.
+    pub messages: u64,
     /// When it last grew, where that is known.
     pub grown_at: Option<Instant>,
 }
@@ -128,7 +130,10 @@ impl WakeupSender {
 
     /// Wakes every receiver, to try again.
     pub fn wake(&self) {
-        self.0.send_modify(|state| state.count += 1);
+        self.0.send_modify(|state| {
+            state.count += 1;
+            state.messages += 1;
+        });
     }
 
     /// Sets whether wake-ups arrive: `false` when the connection that carries them is gone, `true`

@@ -108,7 +108,10 @@ impl FaultyLink {
                 let sender = sender.clone();
                 tokio::spawn(async move {
                     tokio::time::sleep(after).await;
-                    sender.send_modify(|news| news.count += 1);
+                    sender.send_modify(|news| {
+                        news.count += 1;
+                        news.messages += 1;
+                    });
                 });
             }
         });

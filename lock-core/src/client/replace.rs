@@ -163,7 +163,7 @@ impl<'a> EarlierHolders<'a> {
                     let forced = admin.force_release(key.clone(), holder.clone()).await;
                     // A holder of this process learns it by its renewal: the store's message may
                     // come before the client listens.
-                    self.client.schedule.renew_all();
+                    self.client.schedule.renew_all(true);
                     forced.map(drop)
                 }
                 Some(owner) if waited.is_none() => {

@@ -36,12 +36,16 @@ impl ClientInner {
 }
 
 async fn renew_when_taken(mut taken: WakeupReceiver, schedule: &Schedule) {
+    let mut messages = taken.state().messages;
     // A lock that is taken away before the subscription is confirmed is found by its next renewal.
     taken.subscribed().await;
     loop {
         taken.listen();
         taken.woken().await;
         tokio::time::sleep(GATHER).await;
-        schedule.renew_all();
+        // A subscription that ends or begins wakes too: no operator took the locks that a failover or a
+        // restart has lost then.
+        let before = std::mem::replace(&mut messages, taken.state().messages);
+        schedule.renew_all(messages != before);
     }
 }

@@ -151,14 +151,14 @@ impl Schedule {
         leases.into_iter().filter(|lease| keys.contains(&lease.key)).collect()
     }
 
-    /// Has every lease checked now, because some were taken away.
-    pub(crate) fn renew_all(&self) {
+    /// Has every lease checked now, because some may be gone.
+    pub(crate) fn renew_all(&self, some_were_taken: bool) {
         let leases: Vec<_> = self.lock().leases.values().filter_map(Weak::upgrade).collect();
         let now = LeaseInstant::now();
         for lease in leases {
-            // If the renewal finds the lease gone, the loss is reported as taken away by an
+            // If the renewal finds the lease gone then, the loss is reported as taken away by an
             // operator.
-            lease.state().may_be_taken = true;
+            lease.state().may_be_taken |= some_were_taken;
             self.add_at(&lease, now);
         }
     }

@@ -44,11 +44,11 @@ impl Channel {
         self.common.subscribed = by.is_some();
         // Releases that were published without a subscription have reached no listener: after each
         // change all waiters try once.
-        self.notify(None);
+        self.notify(None, false);
     }
 
     /// Wakes the listeners with this number only.
-    fn notify(&mut self, number: Option<u8>) {
+    fn notify(&mut self, number: Option<u8>, is_message: bool) {
         let now = Instant::now();
         if number.is_some() {
             // Kept for a waiter that subscribes a moment later and must know that it is too late.
@@ -62,6 +62,7 @@ impl Channel {
                 state.send_modify(|state| {
                     state.subscribed = subscribed;
                     state.count += 1;
+                    state.messages += u64::from(is_message);
                     state.grown_at = Some(now);
                 });
             }
@@ -150,7 +151,7 @@ impl Channels {
     /// Wakes the listeners with this number; all of them if there is none.
     pub(crate) fn message(&self, name: &str, number: Option<u8>) {
         if let Some(channel) = self.all().get_mut(name) {
-            channel.notify(number);
+            channel.notify(number, true);
         }
     }
 

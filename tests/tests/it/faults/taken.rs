@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use lock_core::LostCause;
-use lock_tests::{RedisServer, Wire, bounded, least_rights, on_every_wire, unless_stalled};
+use lock_tests::{
+    LIMIT, RedisServer, Wire, bounded, eventually, least_rights, on_every_wire, unless_stalled,
+};
 
-use crate::faults::LONG;
+use crate::faults::{LONG, NEVER};
 
 on_every_wire! {
     without_messages_the_holder_learns_it_with_its_renewal
+    a_lock_that_is_gone_after_a_reconnection_was_not_taken
 }
 
 async fn without_messages_the_holder_learns_it_with_its_renewal(wire: Wire) {
@@ -34,4 +37,24 @@ async fn without_messages_the_holder_learns_it_with_its_renewal(wire: Wire) {
         assert_eq!(lost.cause(), LostCause::Refused);
     })
     .await;
+}
+
+/// After a failover or a restart without data the locks are gone, and so is the connection of the
+/// messages: its end is not a message.
+async fn a_lock_that_is_gone_after_a_reconnection_was_not_taken(wire: Wire) {
+    let server = RedisServer::start().await;
+    let (cli, proxy) = (server.cli().await, server.proxy().await);
+    let client = wire.builder().lease(NEVER).connect(&server.url_through(&proxy)).await.unwrap();
+    let guard = client.write("k").acquire().await.unwrap();
+    let gone = async {
+        eventually("it listens", LIMIT, async || {
+            let channels: Vec<String> = cli.query(&["PUBSUB", "CHANNELS", "lock_asked:*"]).await;
+            !channels.is_empty()
+        })
+        .await;
+        let () = cli.query(&["FLUSHALL"]).await;
+        proxy.cut().await;
+    };
+    let (lost, ()) = bounded(LIMIT, async { tokio::join!(guard.lost(), gone) }).await;
+    assert_eq!(lost.cause(), LostCause::Refused);
 }

@@ -13,3 +13,4 @@ mod otlp;
 mod promql;
 mod scrape;
 mod shadow_log;
+mod soak;
