@@ -48,7 +48,8 @@ impl std::fmt::Display for Redisson {
 pub enum JavaProgram {
     /// The peer of `interop/`, with this release of Redisson.
     Redisson(Redisson),
-    /// The peer of `curator/`. Its class path has the ZooKeeper server too.
+    /// The peer of `curator/`. Its class path has the ZooKeeper server too: of the older releases of both
+    /// if the environment has `ZOOKEEPER_RELEASE=3.8`.
     Curator,
 }
 
@@ -72,8 +73,29 @@ impl JavaProgram {
     fn name(self) -> &'static str {
         match self {
             Self::Redisson(redisson) => redisson.version(),
+            Self::Curator if is_older_zookeeper() => "curator-3.8",
             Self::Curator => "curator",
         }
+    }
+
+    /// The versions that differ from those in `pom.xml`, as Maven takes them.
+    fn versions(self) -> Vec<String> {
+        match self {
+            Self::Redisson(redisson) => vec![format!("-Dredisson.version={}", redisson.version())],
+            Self::Curator if is_older_zookeeper() => {
+                vec!["-Dzookeeper.version=3.8.4".to_owned(), "-Dcurator.version=5.5.0".to_owned()]
+            }
+            Self::Curator => Vec::new(),
+        }
+    }
+}
+
+/// Whether the tests run on ZooKeeper 3.8 and beside a Curator of its time.
+fn is_older_zookeeper() -> bool {
+    match std::env::var("ZOOKEEPER_RELEASE").as_deref() {
+        Ok("3.8") => true,
+        Ok(other) => panic!("ZOOKEEPER_RELEASE={other}: only 3.8 is known; the newest release needs no variable"),
+        Err(_) => false,
     }
 }
 
@@ -137,10 +159,8 @@ fn build(program: JavaProgram, place: &Path) {
             .arg("--file")
             .arg(program.project().join("pom.xml"))
             .arg(format!("-Dout={}", own.display()))
+            .args(program.versions())
             .arg("compile");
-        if let JavaProgram::Redisson(redisson) = program {
-            command.arg(format!("-Dredisson.version={}", redisson.version()));
-        }
         run(&mut command)
     };
     // Earlier downloads need no network.
