@@ -168,8 +168,8 @@ impl<T: Tenant> Gate<T> {
         state.prune_cancelled(most_waiting);
         // A contender for a semaphore may still be granted a permit, and then more may be free: only
         // the store knows. An attempt that does not wait must not be refused because of a contender
-        // whose answer is in flight, so it contends beside it. Once the store has refused that
-        // contender, no permit is free, and the attempt is refused here.
+        // whose answer is in flight, nor of the waiters behind that, so it contends beside it. Once the
+        // store has refused that contender, no permit is free, and the attempt is refused here.
         let asks_only = access == Access::SingleContender && !waits && !state.refused;
         let access = if asks_only { Access::StoreQueued } else { access };
         // If the queue is in the store, an attempt that does not wait is sent to the store first:
@@ -184,7 +184,7 @@ impl<T: Tenant> Gate<T> {
         // would keep a waiting writer out forever. An attempt that does not wait takes no place in the
         // store's queue, so it need not come after those that leave it.
         let behind_leavers = waits && state.is_behind_leavers(access);
-        if state.queued() == 0 && state.admits(access) && !behind_leavers {
+        if (asks_only || state.queued() == 0) && state.admits(access) && !behind_leavers {
             state.enter(access);
             return EnterResult::Admitted(self.permit(key, access));
         }

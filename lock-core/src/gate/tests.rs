@@ -133,8 +133,10 @@ fn a_permit_request_yields_only_to_permit_waiters() {
         EnterResult::Busy
     ));
     asking.stay();
-    let asking = admitted(gate.enter(&key(), Access::SingleContender, long(), None, None));
+    let mut asking = admitted(gate.enter(&key(), Access::SingleContender, long(), None, None));
     let waiting = queued(gate.enter(&key(), Access::SingleContender, long(), None, None));
+    drop(admitted(gate.enter(&key(), Access::SingleContender, None, None, None)));
+    asking.refused();
     assert!(matches!(
         gate.enter(&key(), Access::SingleContender, None, None, None),
         EnterResult::Busy
