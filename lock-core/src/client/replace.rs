@@ -64,7 +64,11 @@ pub(super) async fn acquire(
         let holders = EarlierHolders::before_now(client.inner());
         let mut place = client.write(place_key.clone()).wait(left()).name("replace");
         (place.scope, place.options.in_order) = (None, false);
+        // It is a part of an acquisition that is reported itself: metrics count that one alone.
+        place.options.by_policy = true;
         place.options.max_local_handoffs = Some(0);
+        // Of a caller that dies here, the key and the place are free together.
+        place.options.lease = options.lease;
         let place = holders.replace_until(&place_key, after, place.acquire()).await?;
         let granted = lock.enter(options, scope, left());
         let granted = holders.replace_until(&key, after, granted);

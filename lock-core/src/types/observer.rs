@@ -108,7 +108,9 @@ pub struct ObservedLock<'e> {
     pub kind: Kind,
     /// The mode in which it was acquired; an upgrade or a downgrade does not change it.
     pub mode: Mode,
-    /// Whether a layer or an attribute of lock-tower acquires it. These record their own metrics.
+    /// Whether a layer or an attribute of lock-tower acquires it. These record their own metrics. True of
+    /// the second lock of an acquisition that [replaces](crate::Acquire::replace_after) its holder, too,
+    /// which has the name `replace`.
     pub by_policy: bool,
 }
 

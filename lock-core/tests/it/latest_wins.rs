@@ -64,6 +64,22 @@ async fn a_place_that_the_store_has_lost_is_no_newer_caller() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_place_has_the_lease_of_the_lock() {
+    let (_, here, there) = clients();
+    let _holder = there.write("k").acquire().await.unwrap();
+    let lease = Duration::from_secs(2);
+    let _waits = tokio::spawn(here.write("k").lease(lease).replace_after(LONG).acquire());
+    let remaining = loop {
+        let place = there.inspect("lock-replace:k").await.unwrap();
+        if let Some(holder) = place.holders.first() {
+            break holder.remaining.unwrap();
+        }
+        sleep(Duration::from_millis(1)).await;
+    };
+    assert!(remaining <= lease, "{remaining:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_time_of_a_holder_does_not_begin_anew_with_each_caller() {
     let (_, here, there) = clients();
     let holder = there.write("k").acquire().await.unwrap();
