@@ -16,11 +16,25 @@ use crate::redis::protocol::{ReplyReader, reason};
 
 const ONE_NODE: &str =
     "it is one node of a cluster: connect with redis+cluster:// instead of redis://";
+const NO_SENTINEL: &str = "it is a Redis server, and not a Sentinel: name the Sentinels' addresses (port 26379 by \
+     default), or connect to one server with redis:// instead of redis+sentinel://";
 
 /// Commands that a client sends before the script that finds missing rights, and those that run it.
 /// Before Redis 7 they have no subcommands.
 const BEFORE_SCRIPTS: [&str; 6] =
     ["select", "cluster|slots", "cluster", "script|load", "script", "evalsha"];
+
+/// The rights of a connection that no script needs: to be woken, to be found by operators, to be ended.
+const BESIDE_SCRIPTS: [&str; 8] = [
+    "+hello",
+    "+ping",
+    "+info",
+    "+subscribe",
+    "+unsubscribe",
+    "+client|setname",
+    "+client|info",
+    "+client|kill",
+];
 
 impl Server {
     pub(super) fn dial_error(&self, error: DialError) -> ConnectError {
@@ -133,7 +147,8 @@ impl Server {
             let mut rights = vec![format!("+{command}")];
             // The other rights of a user that may run no script are not known.
             if BEFORE_SCRIPTS.contains(&command) {
-                rights.extend(self.wire.rights());
+                let all = self.wire.rights().into_iter().chain(BESIDE_SCRIPTS.map(str::to_owned));
+                rights.extend(all.filter(|right| *right != format!("+{command}")));
                 rights.extend(self.waits.then(|| "+wait".to_owned()));
                 rights.extend(self.in_cluster.then(|| "+cluster|slots".to_owned()));
             }
@@ -165,6 +180,8 @@ impl Server {
                 ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::CrossSlot,
             ) => self.unsupported_error(ONE_NODE),
             _ if has("not allowed in cluster mode") => self.unsupported_error(ONE_NODE),
+            // Both spellings of the error, with the command in the letters in which it was sent.
+            _ if has("unknown command") && has("SENTINEL") => self.unsupported_error(NO_SENTINEL),
             ErrorKind::RESP3NotSupported => self.unsupported_error(
                 "it does not know HELLO, the first command of RESP3: it is older than Redis 6, \
                  HELLO is renamed there, or a proxy in between does not forward it; connect to \
@@ -214,6 +231,7 @@ mod tests {
             ("MASTERDOWN Link is down", "Unreachable"),
             ("CLUSTERDOWN The cluster is down", "Unreachable"),
             ("ERR unknown command 'EVAL'", "Unsuitable"),
+            ("ERR unknown command 'SENTINEL', with args beginning with: ", "not a Sentinel"),
         ] {
             let shown = format!("{:?}", tcp().server_error(server_error(reply)));
             assert!(shown.contains(expected), "{reply}: {shown}");

@@ -96,7 +96,23 @@ async fn a_right_that_is_missing_is_found_at_the_start_and_named(wire: Wire) {
         assert!(error.to_string().ends_with(&line), "{error}");
         assert!(!error.to_string().contains("locks:secret"), "{error}");
         assert_eq!(cli.keys().await, [""; 0], "{right}");
+        if needs_all {
+            nothing_is_missing_with(wire, &server, rights).await;
+        }
     }
+}
+
+/// A new user with these rights alone gets no warning.
+async fn nothing_is_missing_with(wire: Wire, server: &RedisServer, rights: &[String]) {
+    let mut user = vec!["ACL", "SETUSER", "complete", "reset", "on", ">secret"];
+    user.extend(rights.iter().map(String::as_str));
+    let _: String = server.cli().await.query(&user).await;
+    let url = format!("redis://complete:secret@{}", server.addr());
+    let client = wire.builder().connect(&url).await.unwrap();
+    client.write("k").acquire().await.unwrap().release().await.unwrap();
+    assert_eq!(client.health().await.warnings, [""; 0]);
+    client.shutdown(LIMIT).await.unwrap();
+    let _: String = server.cli().await.query(&["FLUSHALL"]).await;
 }
 
 /// Every grant would fail.
