@@ -167,7 +167,8 @@ impl LockClient {
     /// Stops granting, waits until every guard is gone and every release confirmed, and closes the
     /// connections. (A [`Scope`] that holds a lock may enter that lock again, so that work under way
     /// comes to its end.) Call it after the server has stopped: `axum::serve(..)` with a graceful
-    /// shutdown waits for connections, but not for releases.
+    /// shutdown waits for connections, but not for releases. While the store does not answer it lasts up to
+    /// a command timeout longer than `deadline`.
     ///
     /// # Errors
     ///
