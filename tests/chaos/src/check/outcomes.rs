@@ -23,17 +23,34 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
         }
     }
     report(&past.wrong, "workers", verdict);
-    verdict.unexplained +=
-        past.requests.iter().filter(|ask| is_unexplained(ask, windows)).count() as u64;
+    for ask in &past.requests {
+        if let Some(why) = unexplained(ask, windows) {
+            *verdict.unexplained.entry(without_numbers(why)).or_default() += 1;
+        }
+    }
 }
 
 /// Refused as unavailable before its wait had ended, beside no fault that keeps it from the store: a
 /// connection that ends is replaced, and what it carried is sent again. A machine that is too slow for the
 /// command timeout refuses too, so this is a figure.
-fn is_unexplained(ask: &Ask, windows: &Windows) -> bool {
-    matches!(ask.answer, Answer::Refused(Refusal::Unavailable(_)))
-        && (ask.wait == 0 || ask.end + MS < ask.at + ask.wait)
-        && !touches((ask.at, ask.end), windows.troubles(ask.worker))
+fn unexplained<'a>(ask: &'a Ask, windows: &Windows) -> Option<&'a str> {
+    let Answer::Refused(Refusal::Unavailable(_, why)) = &ask.answer else { return None };
+    let is_early = ask.wait == 0 || ask.end + MS < ask.at + ask.wait;
+    let is_beside = touches((ask.at, ask.end), windows.troubles(ask.worker));
+    (is_early && !is_beside).then_some(why)
+}
+
+/// The same reason with other addresses and times is the same.
+fn without_numbers(why: &str) -> String {
+    let mut text = String::new();
+    for part in why.chars() {
+        match part {
+            '0'..='9' if text.ends_with('#') => {}
+            '0'..='9' => text.push('#'),
+            _ => text.push(part),
+        }
+    }
+    text
 }
 
 /// What was seen that must not be.
@@ -67,8 +84,11 @@ fn wrong(ask: &Ask, windows: &Windows, foreign: &[(Nanos, Nanos)]) -> Option<Str
             Some(format!("worker {} found something else than a lock", ask.worker))
         }
         Answer::Refused(Refusal::Other(why)) => Some(format!("worker {}: {why}", ask.worker)),
-        // One of several may be lost while the others are waited for.
-        Answer::Refused(Refusal::Lost) if ask.keys.len() == 1 => {
+        Answer::Refused(Refusal::Replaced) if ask.family != Family::Replaced => {
+            Some(format!("worker {} was replaced where the latest does not win", ask.worker))
+        }
+        // One of several may be lost while the others are waited for, and a fill's lock before it has checked it.
+        Answer::Refused(Refusal::Lost) if ask.keys.len() == 1 && ask.family != Family::Flight => {
             Some(format!("worker {} lost what it had not been granted", ask.worker))
         }
         _ => None,
@@ -93,18 +113,23 @@ mod tests {
         assert_eq!(findings(Answer::Missing, SECOND), 1);
         assert_eq!(findings(Answer::Refused(Refusal::Busy), SECOND), 0);
         assert_eq!(findings(Answer::Refused(Refusal::WrongKind), SECOND), 1);
+        assert_eq!(findings(Answer::Refused(Refusal::Replaced), SECOND), 1);
+        assert_eq!(findings(Answer::Refused(Refusal::Lost), SECOND), 1);
         assert_eq!(findings(Answer::Refused(Refusal::Other("?".to_owned())), SECOND), 1);
     }
 
     #[test]
     fn a_refusal_without_a_fault_is_counted() {
         let counted = |end| {
-            let answer = Answer::Refused(Refusal::Unavailable(0));
+            let why = "no answer of 127.0.0.1 within 500ms".to_owned();
+            let answer = Answer::Refused(Refusal::Unavailable(0, why));
             let ask = Ask { answer, wait: SECOND, ..ask(0, 0, end) };
             let past = Past { requests: vec![ask], ..Past::default() };
             verdict_of(check, &past, &quiet()).unexplained
         };
-        assert_eq!((counted(SECOND / 2), counted(SECOND)), (1, 0));
+        let reason = "no answer of #.#.#.# within #ms".to_owned();
+        assert_eq!(counted(SECOND / 2), [(reason, 1)].into());
+        assert!(counted(SECOND).is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::windows::Span;
 use crate::{
     clock::Nanos,
     history::{self, Ending, Record, Refusal},
-    keys::{Access, Family},
+    keys::{self, Access, Family},
     nemesis::Life,
 };
 
@@ -59,6 +59,17 @@ pub(crate) struct Hold {
     pub(crate) reported: Option<(Nanos, Nanos)>,
     /// When its process was killed, if it was while this was held.
     pub(crate) killed: Option<Nanos>,
+    /// It was left in the store by this ticket, for another worker.
+    pub(crate) parked: Option<String>,
+    /// The store has confirmed its release.
+    pub(crate) is_freed: bool,
+}
+
+/// An acquisition of a parked hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Resumption {
+    pub(crate) ask: usize,
+    pub(crate) ticket: String,
 }
 
 /// Everything that happened in a slice.
@@ -66,6 +77,9 @@ pub(crate) struct Hold {
 pub(crate) struct Past {
     pub(crate) requests: Vec<Ask>,
     pub(crate) holds: Vec<Hold>,
+    pub(crate) resumptions: Vec<Resumption>,
+    /// Holders that released, or lost their lock, because a newer caller replaced them.
+    pub(crate) replaced: u64,
     /// Rows that workers carried out themselves.
     pub(crate) rows: Vec<u8>,
     /// When a worker's process did not run: stopped by a signal, or by the machine.
@@ -96,7 +110,40 @@ impl Past {
             };
             past.take(number, life, records);
         }
+        past.join_parked();
         Ok(past)
+    }
+
+    /// A parked hold lasts until it is resumed: from then on it is its resumer's.
+    pub(crate) fn join_parked(&mut self) {
+        let parked = self.holds.iter().enumerate();
+        let parked: HashMap<String, usize> =
+            parked.filter_map(|(at, hold)| Some((hold.parked.clone()?, at))).collect();
+        for Resumption { ask, ticket } in &self.resumptions {
+            let (Some(parked), request) = (parked.get(ticket), &self.requests[*ask]) else {
+                continue;
+            };
+            match request.answer {
+                Answer::Refused(Refusal::Gone) => {}
+                Answer::Granted => {
+                    let resumed = self.holds.iter().position(|hold| hold.ask == *ask);
+                    let resumed = resumed.expect("BUG: a grant has a hold");
+                    let hold = &mut self.holds[*parked];
+                    hold.last = hold.last.min(request.end);
+                    hold.over = hold.over.min(request.end);
+                    let token = hold.token;
+                    // It is the same one, which was compared already. `tickets` compares these two.
+                    if self.holds[resumed].token == token {
+                        self.holds[resumed].token = None;
+                    }
+                }
+                // It may have been taken over, and is released then.
+                _ => {
+                    let hold = &mut self.holds[*parked];
+                    hold.last = hold.last.min(request.at).max(hold.begin);
+                }
+            }
+        }
     }
 
     pub(crate) fn take(&mut self, number: usize, life: &Life, records: Vec<Record>) {
@@ -138,7 +185,7 @@ impl Past {
                         ask: number,
                         worker: ask.worker,
                         key: key.clone(),
-                        access: ask.access,
+                        access: keys::access(key, ask.access),
                         begin: at,
                         last: at,
                         over: at + ask.kept,
@@ -149,9 +196,17 @@ impl Past {
                         kept: ask.kept,
                         reported: None,
                         killed: None,
+                        parked: None,
+                        is_freed: false,
                     }));
                     let holds = (first..self.holds.len()).collect();
                     open.insert(n, Open { holds, deadline: at + left, last: at });
+                }
+                Record::Resume { n, ticket } => {
+                    self.resumptions.push(Resumption { ask: requests[&n], ticket });
+                }
+                Record::Parked { n, at, until, ticket } => {
+                    self.park(requests[&n], at, until, &ticket)
                 }
                 Record::Look { n, at, left } => {
                     if let Some(open) = open.get_mut(&n) {
@@ -173,6 +228,10 @@ impl Past {
                     }
                 }
                 Record::End { n, last, at, deadline, how } => {
+                    let is_taken = how == Ending::Lost("Taken".to_owned());
+                    let of_replaced = self.requests[requests[&n]].family == Family::Replaced;
+                    self.replaced +=
+                        u64::from(how == Ending::Replaced || (is_taken && of_replaced));
                     for hold in open.remove(&n).into_iter().flat_map(|open| open.holds) {
                         let hold = &mut self.holds[hold];
                         hold.last = last.max(hold.begin);
@@ -197,7 +256,17 @@ impl Past {
         // Ended long ago it cannot have.
         for hold in self.holds.iter_mut().rev().take(5_000).filter(|hold| hold.ask == ask) {
             hold.over = hold.over.min(at);
+            hold.is_freed = true;
         }
+    }
+
+    /// The store has it until then at least, and for as long after the answer at most.
+    fn park(&mut self, ask: usize, at: Nanos, until: Nanos, ticket: &str) {
+        let parked = self.holds.iter_mut().rev().take(5_000).find(|hold| hold.ask == ask);
+        let hold = parked.expect("BUG: a parked hold was granted");
+        hold.over = at + until.saturating_sub(hold.last);
+        hold.last = hold.last.max(until);
+        hold.parked = Some(ticket.to_owned());
     }
 
     /// What a life that ended, in order or not, has left open.

@@ -4,6 +4,7 @@ use crate::{
     clock::{MS, Nanos, SECOND},
     deployment::Sort,
     nemesis::{SEEN, Window},
+    rows::{OfWorker, of_worker},
     schedule::Lane,
 };
 
@@ -45,13 +46,18 @@ impl Windows {
             // Messages that are lost, scripts that are forgotten, tokens that are drawn anew: waiters get
             // there all the same. So they do when connections end, over the next one.
             Lane::Servers => !matches!(window.row, 13 | 22 | 26 | 27 | 38 | 47..=49 | 53),
-            Lane::Worker(at) => at == worker && matches!(window.row, 1..=8 | 50..=52),
+            Lane::Worker(at) => {
+                let kind = of_worker(window.row, window.variant);
+                at == worker && !matches!(kind, OfWorker::OwnWork)
+            }
         };
         let stops = |window: &Window, worker| {
-            matches!(window.row, 1 | 51) && window.lane == Lane::Worker(worker)
+            of_worker(window.row, window.variant) == OfWorker::Stop
+                && window.lane == Lane::Worker(worker)
         };
         let silences = |window: &Window, worker| {
-            (matches!(window.row, 5 | 52) && window.lane == Lane::Worker(worker))
+            (of_worker(window.row, window.variant) == OfWorker::BlackHole
+                && window.lane == Lane::Worker(worker))
                 || (window.row == 9 && sort == Sort::Standalone)
                 || (window.row == 42 && window.variant == 1)
         };
@@ -114,6 +120,11 @@ impl Windows {
     /// Whether waiters of every kind queue in the store, each as long as its process is alive there.
     pub(crate) fn every_waiter_queues(&self) -> bool {
         self.sort.has_sessions()
+    }
+
+    /// Whether locks of several keys are acquired one after the other.
+    pub(crate) fn takes_several_in_turn(&self) -> bool {
+        matches!(self.sort, Sort::Cluster | Sort::ZooKeeper)
     }
 
     /// Returns whether an unplanned failover lost data.
