@@ -5,6 +5,7 @@ mod leftovers;
 mod notice;
 mod order;
 mod outcomes;
+mod parked;
 mod past;
 mod permits;
 mod reservations;
@@ -25,7 +26,8 @@ use crate::{
 };
 
 pub(crate) use leftovers::Leftover;
-pub(crate) use past::{Answer, Ask, Hold, Past, Resumption};
+pub(crate) use parked::Resumption;
+pub(crate) use past::{Answer, Ask, Hold, Past};
 pub(crate) use windows::Windows;
 
 /// The records of a slice.

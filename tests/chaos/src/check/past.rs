@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, io};
 
-use super::windows::Span;
+use super::{parked::Resumption, windows::Span};
 use crate::{
     clock::Nanos,
     history::{self, Ending, Record, Refusal},
@@ -65,13 +65,6 @@ pub(crate) struct Hold {
     pub(crate) is_freed: bool,
 }
 
-/// An acquisition of a parked hold.
-#[derive(Clone, Debug)]
-pub(crate) struct Resumption {
-    pub(crate) ask: usize,
-    pub(crate) ticket: String,
-}
-
 /// Everything that happened in a slice.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
@@ -112,38 +105,6 @@ impl Past {
         }
         past.join_parked();
         Ok(past)
-    }
-
-    /// A parked hold lasts until it is resumed: from then on it is its resumer's.
-    pub(crate) fn join_parked(&mut self) {
-        let parked = self.holds.iter().enumerate();
-        let parked: HashMap<String, usize> =
-            parked.filter_map(|(at, hold)| Some((hold.parked.clone()?, at))).collect();
-        for Resumption { ask, ticket } in &self.resumptions {
-            let (Some(parked), request) = (parked.get(ticket), &self.requests[*ask]) else {
-                continue;
-            };
-            match request.answer {
-                Answer::Refused(Refusal::Gone) => {}
-                Answer::Granted => {
-                    let resumed = self.holds.iter().position(|hold| hold.ask == *ask);
-                    let resumed = resumed.expect("BUG: a grant has a hold");
-                    let hold = &mut self.holds[*parked];
-                    hold.last = hold.last.min(request.end);
-                    hold.over = hold.over.min(request.end);
-                    let token = hold.token;
-                    // It is the same one, which was compared already. `tickets` compares these two.
-                    if self.holds[resumed].token == token {
-                        self.holds[resumed].token = None;
-                    }
-                }
-                // It may have been taken over, and is released then.
-                _ => {
-                    let hold = &mut self.holds[*parked];
-                    hold.last = hold.last.min(request.at).max(hold.begin);
-                }
-            }
-        }
     }
 
     pub(crate) fn take(&mut self, number: usize, life: &Life, records: Vec<Record>) {
@@ -258,15 +219,6 @@ impl Past {
             hold.over = hold.over.min(at);
             hold.is_freed = true;
         }
-    }
-
-    /// The store has it until then at least, and for as long after the answer at most.
-    fn park(&mut self, ask: usize, at: Nanos, until: Nanos, ticket: &str) {
-        let parked = self.holds.iter_mut().rev().take(5_000).find(|hold| hold.ask == ask);
-        let hold = parked.expect("BUG: a parked hold was granted");
-        hold.over = at + until.saturating_sub(hold.last);
-        hold.last = hold.last.max(until);
-        hold.parked = Some(ticket.to_owned());
     }
 
     /// What a life that ended, in order or not, has left open.

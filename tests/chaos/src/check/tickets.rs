@@ -11,7 +11,7 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
         by_ticket.entry(ticket).or_default().push(&past.requests[*ask]);
     }
     let is_granted = |ask: &&&Ask| ask.answer == Answer::Granted;
-    let is_gone = |ask: &&Ask| ask.answer == Answer::Refused(Refusal::Gone);
+    let is_gone = |ask: &Ask| ask.answer == Answer::Refused(Refusal::Gone);
     for (ticket, requests) in &by_ticket {
         let resumed = requests.iter().filter(is_granted).count();
         verdict.resumed += u64::from(resumed > 0);
@@ -26,7 +26,7 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
             find(format!("the ticket {ticket} was resumed {resumed} times"));
         }
         let in_time = requests.iter().all(|ask| ask.end < parked.last);
-        if requests.iter().all(|ask| is_gone(ask)) && in_time && !may_be_lost(parked, windows) {
+        if requests.iter().copied().all(is_gone) && in_time && !may_be_lost(parked, windows) {
             find(format!("the ticket {ticket} was not good for its time"));
         }
     }

@@ -12,7 +12,10 @@ use std::{
 use fastrand::Rng;
 use futures_util::future::join_all;
 use lock_core::{AcquireError, LockError, OnceError, Scope};
-use tokio::{sync::Mutex, time::sleep};
+use tokio::{
+    sync::Mutex,
+    time::{sleep, timeout},
+};
 
 use super::{Worker, acquire::refusal, counter::Counter, held::Held, hold::Recorded};
 use crate::{
@@ -59,13 +62,19 @@ pub(super) async fn fly(worker: Arc<Worker>, seed: u64) {
     }
 }
 
-/// Makes the next result, and takes long for it: the other callers of the round wait for it meanwhile.
-pub(super) async fn fill_slowly(worker: &Worker) {
+/// How long a slow fill takes, and after which time a caller drops it.
+const SLOW: Duration = Duration::from_secs(2);
+const DROPPED: Duration = Duration::from_millis(400);
+
+/// Makes the next result, and takes long for it, or drops it: the other callers of the round wait meanwhile.
+pub(super) async fn fill_slowly(worker: &Worker, drops: bool) {
     let round = round() + 1;
     // A moment before the others.
     sleep(until(round).saturating_sub(Duration::from_millis(5))).await;
-    let flight = Flight { round, fill: Duration::from_secs(2), unlocked: false };
-    worker.want(&flight).await;
+    let flight = Flight { round, fill: SLOW, unlocked: false };
+    let most = if drops { DROPPED } else { Duration::MAX };
+    // The time is over, or another caller has made it.
+    let _ = timeout(most, worker.want(&flight)).await;
 }
 
 fn round() -> u64 {
@@ -91,11 +100,11 @@ impl Worker {
             lease: nanos(self.session_lease.unwrap_or(LEASE)),
             kept: nanos(self.session_lease.map_or(LEASE, |_| KEPT)),
         });
-        let granted = AtomicBool::new(false);
+        let request = Request { worker: self, n, is_answered: AtomicBool::new(false) };
         let results = Mutex::new(Counter::at(self.resource.clone()));
         let check = || async { Ok(results.lock().await.found(&key, flight.round).await?) };
         let fill = || async {
-            self.fill(n, flight, &key, &granted).await?;
+            self.fill(flight, &key, &request).await?;
             Ok(results.lock().await.made(&key, flight.round).await?)
         };
         let lock = self.with_lease(self.locks.write(key.as_str()).wait(WAIT), LEASE);
@@ -112,19 +121,11 @@ impl Worker {
             Err(OnceError::Work(Trouble::Resource(error))) => Refusal::Other(error.to_string()),
             Err(_) => Refusal::Other("a flight ended in an unknown way".to_owned()),
         };
-        if !granted.load(Ordering::SeqCst) {
-            self.write(&Record::Refused { n, at: now(), why });
-        }
+        request.refuse(why);
     }
 
     /// Works as a holder does. The lock is entered again for that, to check it.
-    async fn fill(
-        &self,
-        n: u64,
-        flight: &Flight,
-        key: &str,
-        granted: &AtomicBool,
-    ) -> Result<(), Trouble> {
+    async fn fill(&self, flight: &Flight, key: &str, request: &Request<'_>) -> Result<(), Trouble> {
         let scope = Scope::current().expect("BUG: a fill has a scope");
         let again = match self.with_lease(scope.write(key), LEASE).try_acquire().await {
             Ok(guard) => Held::Lock(guard),
@@ -135,13 +136,36 @@ impl Worker {
             }
             Err(why) => return Err(Trouble::Refused(why)),
         };
-        granted.store(true, Ordering::SeqCst);
+        request.is_answered.store(true, Ordering::SeqCst);
+        let n = request.n;
         let (at, left) = (now(), nanos(again.remaining()));
         let tokens = again.tokens(&self.plain(Family::Flight, key));
         self.write(&Record::Grant { n, at, left, tokens });
         let mut recorded = Recorded::begin(self, n);
         self.protect(n, &again, &mut recorded.looked, sleep(flight.fill)).await;
         Ok(())
+    }
+}
+
+/// A caller's request, which is written down as cancelled when the caller is dropped before its answer.
+struct Request<'a> {
+    worker: &'a Worker,
+    n: u64,
+    is_answered: AtomicBool,
+}
+
+impl Request<'_> {
+    /// Unless the caller has made the result itself.
+    fn refuse(&self, why: Refusal) {
+        if !self.is_answered.swap(true, Ordering::SeqCst) {
+            self.worker.write(&Record::Refused { n: self.n, at: now(), why });
+        }
+    }
+}
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        self.refuse(Refusal::Cancelled);
     }
 }
 

@@ -18,7 +18,7 @@ use futures_util::{
 use lock_core::{AcquireError, LockClient, ReleaseError};
 use lock_key::{MAX_DURATION, MAX_KEY_BYTES};
 use lock_tests::Wire;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::{
     OnPurpose, Worker,
@@ -65,7 +65,7 @@ pub(super) async fn carry_out(worker: Arc<Worker>, row: u8, variant: u8, seed: u
         50..=52 => wait_in_front(&worker).await,
         54 => lock_on_both_wires(&worker, random).await,
         55 => drop_queued_tries(&worker, random).await,
-        57 => fill_slowly(&worker, variant).await,
+        57 => flights::fill_slowly(&worker, variant == 1).await,
         58 => ignore_a_replacement(&worker, random).await,
         59 => parking::park_each(&worker, variant == 1).await,
         60 => hold_some_of_several(&worker, random).await,
@@ -85,15 +85,6 @@ fn plain(worker: &Worker, random: &mut Rng, family: Family) -> Turn {
 async fn wait_in_front(worker: &Worker) {
     let plain = worker.plain(Family::Reentrant, &Family::left_to(worker.place));
     hold_for(worker, &Turn { wait: Duration::from_secs(12), ..plain }, Duration::ZERO).await;
-}
-
-/// Fills a flight for which others wait, and is killed meanwhile or drops it.
-async fn fill_slowly(worker: &Worker, variant: u8) {
-    let filling = flights::fill_slowly(worker);
-    match variant {
-        0 => filling.await,
-        _ => drop(timeout(Duration::from_millis(800), filling).await),
-    }
 }
 
 /// Holds a lock that others replace, and waits for it at the same time, with the place before it.
