@@ -25,7 +25,10 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     report(&past.wrong, "workers", verdict);
     for ask in &past.requests {
         if let Some(why) = unexplained(ask, windows) {
-            *verdict.unexplained.entry(without_numbers(why)).or_default() += 1;
+            let stalled = touches((ask.at, ask.end), windows.stalled());
+            let when = if stalled { "near a stall of the machine: " } else { "" };
+            let reason = format!("{when}{}", without_numbers(why));
+            *verdict.unexplained.entry(reason).or_default() += 1;
         }
     }
 }
@@ -99,6 +102,7 @@ fn wrong(ask: &Ask, windows: &Windows, foreign: &[(Nanos, Nanos)]) -> Option<Str
 mod tests {
     use super::super::testing::{ask, quiet, verdict_of};
     use super::*;
+    use crate::deployment::Sort;
 
     fn findings(answer: Answer, end: Nanos) -> usize {
         let ask = Ask { answer, wait: SECOND, ..ask(0, 0, end) };
@@ -120,16 +124,20 @@ mod tests {
 
     #[test]
     fn a_refusal_without_a_fault_is_counted() {
-        let counted = |end| {
+        let counted = |end, stood: &[_]| {
             let why = "no answer of 127.0.0.1 within 500ms".to_owned();
             let answer = Answer::Refused(Refusal::Unavailable(0, why));
             let ask = Ask { answer, wait: SECOND, ..ask(0, 0, end) };
             let past = Past { requests: vec![ask], ..Past::default() };
-            verdict_of(check, &past, &quiet()).unexplained
+            let windows = Windows::new(Sort::Standalone, &[], stood);
+            verdict_of(check, &past, &windows).unexplained
         };
         let reason = "no answer of #.#.#.# within #ms".to_owned();
-        assert_eq!(counted(SECOND / 2), [(reason, 1)].into());
-        assert!(counted(SECOND).is_empty());
+        assert_eq!(counted(SECOND / 2, &[]), [(reason.clone(), 1)].into());
+        let near = format!("near a stall of the machine: {reason}");
+        let other_worker = [(1, (0, SECOND / 4))];
+        assert_eq!(counted(SECOND / 2, &other_worker), [(near, 1)].into());
+        assert!(counted(SECOND, &[]).is_empty());
     }
 
     #[test]

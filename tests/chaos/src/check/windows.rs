@@ -27,6 +27,7 @@ pub(crate) struct Windows {
     stops: Vec<Vec<Span>>,
     signalled: Vec<Vec<Span>>,
     silences: Vec<Vec<Span>>,
+    stalled: Vec<Span>,
 }
 
 impl Windows {
@@ -69,11 +70,16 @@ impl Windows {
             };
             (0..WORKERS).map(spans).collect()
         };
+        let signalled: Vec<Vec<Span>> = each_alone(&stops);
+        // A stall of one process is one of the machine, and servers have no thread that measures theirs.
+        let machine = stood.iter().filter(|(worker, span)| !touches(*span, &signalled[*worker]));
+        let stalled = union(machine.map(|(_, (from, at))| (*from, at + BACKOFF)).collect());
         Self {
             sort,
+            stalled,
             troubles: of_each(&troubles, BACKOFF),
             stops: of_each(&stops, 0),
-            signalled: each_alone(&stops),
+            signalled,
             silences: each_alone(&silences),
             windows,
         }
@@ -174,6 +180,11 @@ impl Windows {
     /// When a worker stood still, or what of it was on one of the processors.
     pub(crate) fn stops(&self, worker: usize) -> &[Span] {
         &self.stops[worker]
+    }
+
+    /// When the machine kept any worker off a processor, and a while after it, in order.
+    pub(crate) fn stalled(&self) -> &[Span] {
+        &self.stalled
     }
 
     /// When a worker could hear nothing from Redis, or nothing that it said was received: each fault for
