@@ -11,6 +11,9 @@ use crate::{
 /// What comes on top of the wait: the longest command timeout, that of ZooKeeper's sessions here, once for a
 /// release of the own process that is on its way and once for the last answer.
 const ANSWERS: Nanos = 2 * 600 * MS + 50 * MS;
+/// For how long servers are slow that have just started: an ensemble of ZooKeeper above all, whose code is not
+/// compiled yet.
+const STARTING: Nanos = 2 * SECOND;
 /// For the machine.
 const SLACK: Nanos = 3 * SECOND;
 
@@ -23,10 +26,14 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
         }
     }
     report(&past.wrong, "workers", verdict);
+    let begin = past.requests.iter().map(|ask| ask.at).min().unwrap_or_default();
     for ask in &past.requests {
         if let Some(why) = unexplained(ask, windows) {
-            let stalled = touches((ask.at, ask.end), windows.stalled());
-            let when = if stalled { "near a stall of the machine: " } else { "" };
+            let when = match touches((ask.at, ask.end), windows.stalled()) {
+                _ if ask.at < begin + STARTING => "as the servers start: ",
+                true => "near a stall of the machine: ",
+                false => "",
+            };
             let reason = format!("{when}{}", without_numbers(why));
             *verdict.unexplained.entry(reason).or_default() += 1;
         }
@@ -124,20 +131,22 @@ mod tests {
 
     #[test]
     fn a_refusal_without_a_fault_is_counted() {
-        let counted = |end, stood: &[_]| {
+        let counted = |begin, end, stood: &[_]| {
             let why = "no answer of 127.0.0.1 within 500ms".to_owned();
             let answer = Answer::Refused(Refusal::Unavailable(0, why));
-            let ask = Ask { answer, wait: SECOND, ..ask(0, 0, end) };
-            let past = Past { requests: vec![ask], ..Past::default() };
+            let refused = Ask { answer, wait: SECOND, ..ask(0, begin, begin + end) };
+            let past = Past { requests: vec![ask(0, 0, 0), refused], ..Past::default() };
             let windows = Windows::new(Sort::Standalone, &[], stood);
             verdict_of(check, &past, &windows).unexplained
         };
         let reason = "no answer of #.#.#.# within #ms".to_owned();
-        assert_eq!(counted(SECOND / 2, &[]), [(reason.clone(), 1)].into());
+        assert_eq!(counted(STARTING, SECOND / 2, &[]), [(reason.clone(), 1)].into());
         let near = format!("near a stall of the machine: {reason}");
-        let other_worker = [(1, (0, SECOND / 4))];
-        assert_eq!(counted(SECOND / 2, &other_worker), [(near, 1)].into());
-        assert!(counted(SECOND, &[]).is_empty());
+        let other_worker = [(1, (STARTING, STARTING + SECOND / 4))];
+        assert_eq!(counted(STARTING, SECOND / 2, &other_worker), [(near, 1)].into());
+        let starting = format!("as the servers start: {reason}");
+        assert_eq!(counted(0, SECOND / 2, &[]), [(starting, 1)].into());
+        assert!(counted(STARTING, SECOND, &[]).is_empty());
     }
 
     #[test]
