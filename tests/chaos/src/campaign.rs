@@ -13,6 +13,7 @@ use crate::{
     args::{Args, Where},
     check::{self, Past},
     deployment::Sort,
+    nemesis::Window,
     report::{Figures, story},
     schedule::{Planned, fingerprint, mix, plan},
     slice::Slice,
@@ -107,7 +108,7 @@ async fn run(args: &Args, next: &Next, figures: &mut Figures) -> Option<PathBuf>
         println!("slice {} on {} is not counted: {broken}", next.number, next.sort);
         figures.not_counted();
         let keep = args.out.clone().unwrap_or_else(|| std::env::temp_dir().join(KEPT));
-        return Some(kept(args, next, directory.path(), &keep));
+        return Some(kept(args, next, directory.path(), &evidence.windows, &keep));
     }
     let past = Past::of(&evidence.lives).expect("the histories can be read");
     let verdict = check::check(&evidence, &past);
@@ -139,7 +140,7 @@ async fn run(args: &Args, next: &Next, figures: &mut Figures) -> Option<PathBuf>
     }
     let failed = !verdict.findings.is_empty();
     let keep = args.out.clone().or_else(|| failed.then(|| std::env::temp_dir().join(KEPT)))?;
-    Some(kept(args, next, directory.path(), &keep))
+    Some(kept(args, next, directory.path(), &evidence.windows, &keep))
 }
 
 /// Ctrl-C and SIGTERM end servers and workers too, which are dropped with the slice.
@@ -152,8 +153,8 @@ async fn unless_stopped<F: Future>(slice: F) -> Option<F::Output> {
     }
 }
 
-/// Copies a slice's histories, and says where they are.
-fn kept(args: &Args, next: &Next, from: &Path, keep: &Path) -> PathBuf {
+/// Copies a slice's histories, writes its faults beside them, and returns where they are.
+fn kept(args: &Args, next: &Next, from: &Path, windows: &[Window], keep: &Path) -> PathBuf {
     let to = keep.join(format!("seed-{}-slice-{}", args.seed, next.number));
     fs::create_dir_all(&to).expect("cannot make a directory for the histories");
     for entry in fs::read_dir(from).into_iter().flatten().flatten() {
@@ -161,5 +162,7 @@ fn kept(args: &Args, next: &Next, from: &Path, keep: &Path) -> PathBuf {
             fs::copy(entry.path(), to.join(entry.file_name())).expect("cannot keep a history");
         }
     }
+    let faults: String = windows.iter().map(|window| format!("{window:?}\n")).collect();
+    fs::write(to.join("faults.txt"), faults).expect("cannot keep the faults");
     to
 }

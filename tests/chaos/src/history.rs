@@ -34,6 +34,10 @@ pub(crate) enum Record {
     Refused { n: u64, at: Nanos, why: Refusal },
     /// It was granted; belief lasts for `left` unless it is renewed.
     Grant { n: u64, at: Nanos, left: Nanos, tokens: Vec<Option<u64>> },
+    /// The acquisition is one of a parked hold, by this ticket.
+    Resume { n: u64, ticket: String },
+    /// The hold was left to the one that resumes it by this ticket, and lasts until then at least.
+    Parked { n: u64, at: Nanos, until: Nanos, ticket: String },
     /// A check of a long hold: it is still relied upon.
     Look { n: u64, at: Nanos, left: Nanos },
     /// Until `last` it was held in one mode, from `at` on in another.
@@ -58,9 +62,15 @@ pub(crate) enum Record {
 pub(crate) enum Refusal {
     Busy,
     Overloaded,
-    /// It may be held for so many milliseconds.
-    Unavailable(u64),
+    /// It may be held for so many milliseconds, and why there was no answer.
+    Unavailable(u64, String),
     Lost,
+    /// By a newer caller of the key.
+    Replaced,
+    /// Another caller has made the result that it wanted.
+    Found,
+    /// The parked hold has ended, or another one has resumed it.
+    Gone,
     WrongKind,
     Draining,
     /// The worker dropped the future.
@@ -75,6 +85,8 @@ pub(crate) enum Ending {
     Released,
     Dropped,
     Panicked,
+    /// In order, because a newer caller requested it.
+    Replaced,
     /// The cause that was reported.
     Lost(String),
 }

@@ -7,6 +7,8 @@
 //! | `write <key> <token> <count>` | `ok`, or `stale` when another token has claimed it since |
 //! | `look <key>` | the count that is not fenced |
 //! | `set <key> <count>` | `ok` |
+//! | `made <key>` | the last round whose result was made |
+//! | `make <key> <round>` | `ok` |
 
 use std::{
     collections::HashMap,
@@ -25,6 +27,7 @@ struct Counter {
     claimed_by: u64,
     count: u64,
     open: u64,
+    round: u64,
 }
 
 /// How often each thing happened.
@@ -76,6 +79,11 @@ impl Counters {
                 tally.open_writes += 1;
                 tally.open_lost += u64::from(count != counter.open + 1);
                 counter.open = count;
+                Some("ok".to_owned())
+            }
+            ["made", _] => Some(counter.round.to_string()),
+            ["make", _, round] => {
+                counter.round = counter.round.max(round.parse().ok()?);
                 Some("ok".to_owned())
             }
             _ => None,

@@ -17,7 +17,7 @@ const fn elsewhere(number: u8, what: &'static str, why: &'static str) -> Row {
 }
 
 /// Every row, by its number.
-pub(crate) const ROWS: [Row; 55] = [
+pub(crate) const ROWS: [Row; 60] = [
     injected(1, "SIGSTOP of a worker, for less or more than its leases"),
     elsewhere(
         2,
@@ -81,7 +81,34 @@ pub(crate) const ROWS: [Row; 55] = [
     injected(53, "a batch of releases of which one fails"),
     injected(54, "both wires on one key"),
     injected(55, "callers dropped while their try is queued or on its way"),
+    injected(56, "a leader killed, stopped or cut off in its term"),
+    injected(57, "a single flight's filler killed or dropped, while others wait"),
+    injected(58, "a holder that ignores its replacement; a newer caller killed with its place"),
+    injected(59, "the parker of a hold killed; a ticket resumed by all workers at the same time"),
+    injected(60, "SIGKILL of a worker that holds locks with limits, and waits for some"),
 ];
+
+/// The effect of a row on a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OfWorker {
+    Kill,
+    Stop,
+    /// Both directions, or one.
+    BlackHole,
+    OtherLink,
+    /// Work of the worker itself: nothing happens to its process or its links.
+    OwnWork,
+}
+
+pub(crate) fn of_worker(row: u8, variant: u8) -> OfWorker {
+    match (row, variant) {
+        (3 | 4 | 50 | 60, _) | (56 | 57 | 59, 0) | (58, 1) => OfWorker::Kill,
+        (1 | 51, _) | (56, 1) => OfWorker::Stop,
+        (5 | 52, _) | (56, 2) => OfWorker::BlackHole,
+        (6..=8, _) => OfWorker::OtherLink,
+        _ => OfWorker::OwnWork,
+    }
+}
 
 /// Whether workers carry it out themselves, and write down that they did.
 pub(crate) fn is_by_workers(row: u8) -> bool {

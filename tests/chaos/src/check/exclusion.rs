@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{Finding, Hold, Past, Verdict, Windows};
-use crate::keys::Access;
+use crate::{
+    clock::{Nanos, nanos},
+    keys::{Access, Family, REPLACED_AFTER},
+};
 
 pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     let mut by_key: BTreeMap<&str, Vec<&Hold>> = BTreeMap::new();
@@ -15,13 +18,13 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     }
     for holds in by_key.values_mut() {
         holds.sort_unstable_by_key(|hold| hold.begin);
-        of_one_key(holds, windows, verdict);
+        of_one_key(holds, past, windows, verdict);
     }
 }
 
 /// Goes through the holds of a key in order of their beginning, with those at hand that last
 /// longest so far: a hold that begins before they end overlaps.
-fn of_one_key<'a>(holds: &[&'a Hold], windows: &Windows, verdict: &mut Verdict) {
+fn of_one_key<'a>(holds: &[&'a Hold], past: &Past, windows: &Windows, verdict: &mut Verdict) {
     let (mut reader, mut writer): (Option<&'a Hold>, Option<&'a Hold>) = (None, None);
     for hold in holds {
         let others = match hold.access {
@@ -30,7 +33,7 @@ fn of_one_key<'a>(holds: &[&'a Hold], windows: &Windows, verdict: &mut Verdict) 
         };
         let other = others.into_iter().flatten().find(|other| hold.begin < other.last);
         if let Some(other) = other {
-            judge(hold, other, windows, verdict);
+            judge(hold, other, past, windows, verdict);
         }
         let longest = if hold.access == Access::Write { &mut writer } else { &mut reader };
         if longest.is_none_or(|longest| hold.last > longest.last) {
@@ -39,7 +42,18 @@ fn of_one_key<'a>(holds: &[&'a Hold], windows: &Windows, verdict: &mut Verdict) 
     }
 }
 
-fn judge(hold: &Hold, other: &Hold, windows: &Windows, verdict: &mut Verdict) {
+/// Whether a newer caller may have taken the lock from this holder by then: it had had the time for its own
+/// release, and the store has not confirmed one. A holder that ignores the request learns of it afterwards.
+fn may_be_taken(holder: &Hold, by: Nanos, past: &Past) -> bool {
+    let request = past.requests.get(holder.ask).filter(|ask| ask.family == Family::Replaced);
+    !holder.is_freed && request.is_some_and(|ask| ask.at + nanos(REPLACED_AFTER) <= by)
+}
+
+fn judge(hold: &Hold, other: &Hold, past: &Past, windows: &Windows, verdict: &mut Verdict) {
+    if may_be_taken(other, hold.begin, past) {
+        verdict.taken += 1;
+        return;
+    }
     if windows.may_overlap(hold.begin) {
         verdict.allowed += 1;
         return;
@@ -59,8 +73,13 @@ fn judge(hold: &Hold, other: &Hold, windows: &Windows, verdict: &mut Verdict) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{hold, past, quiet, verdict_of};
-    use super::*;
+    use super::{
+        super::{
+            Ask,
+            testing::{ask, hold, past, quiet, verdict_of},
+        },
+        *,
+    };
 
     fn findings(holds: Vec<Hold>) -> usize {
         verdict_of(check, &past(holds), &quiet()).findings.len()
@@ -86,6 +105,23 @@ mod tests {
             hold(3, Write, 50, 60),
         ];
         assert_eq!(findings(holds), 1);
+    }
+
+    #[test]
+    fn a_holder_that_is_replaced_keeps_its_lock_for_a_while_and_until_it_releases() {
+        let after = nanos(REPLACED_AFTER);
+        let findings = |begin, is_freed| {
+            let request = Ask { family: Family::Replaced, ..ask(0, 0, 0) };
+            let ignores = Hold { is_freed, ..hold(0, Access::Write, 0, 10 * after) };
+            let newer = Hold { ask: 1, ..hold(1, Access::Write, begin, 11 * after) };
+            let holds = vec![ignores, newer];
+            let past = Past { requests: vec![request], holds, ..Past::default() };
+            let verdict = verdict_of(check, &past, &quiet());
+            (verdict.findings.len(), verdict.taken)
+        };
+        assert_eq!(findings(after, false), (0, 1));
+        assert_eq!(findings(after - 1, false), (1, 0), "before its time");
+        assert_eq!(findings(after, true), (1, 0), "it was still in the store");
     }
 
     #[test]

@@ -28,7 +28,11 @@ impl Leftover {
         if is("lock_token:lock:") {
             return false;
         }
-        if is("redisson_lock_token:{lock:fenced:") || is("lock:semaphore:") || is("filler:") {
+        // A leader's lock is a fenced one.
+        let is_fenced = ["fenced", "leader"]
+            .iter()
+            .any(|name| is(&format!("redisson_lock_token:{{lock:{name}:")));
+        if is_fenced || is("lock:semaphore:") || is("filler:") {
             return false;
         }
         if is("{lock:semaphore:") && self.key.ends_with(":timeout") {
@@ -89,6 +93,7 @@ mod tests {
         for (name, ttl) in [
             (token, 3_600_000),
             ("redisson_lock_token:{lock:fenced:0}", -1),
+            ("redisson_lock_token:{lock:leader:0}", -1),
             ("lock_client:a-b:2", 300_000),
             ("lock_client:ab", 300_000),
         ] {

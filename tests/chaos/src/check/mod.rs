@@ -5,14 +5,18 @@ mod leftovers;
 mod notice;
 mod order;
 mod outcomes;
+mod parked;
 mod past;
 mod permits;
 mod reservations;
 mod stalls;
 #[cfg(test)]
 mod testing;
+mod tickets;
 mod tokens;
 mod windows;
+
+use std::collections::BTreeMap;
 
 use crate::{
     clock::Nanos,
@@ -22,6 +26,7 @@ use crate::{
 };
 
 pub(crate) use leftovers::Leftover;
+pub(crate) use parked::Resumption;
 pub(crate) use past::{Answer, Ask, Hold, Past};
 pub(crate) use windows::Windows;
 
@@ -55,6 +60,10 @@ pub(crate) struct Verdict {
     pub(crate) findings: Vec<Finding>,
     /// Overlaps where data were lost by nature.
     pub(crate) allowed: u64,
+    /// Locks that were taken from a holder before it knew.
+    pub(crate) taken: u64,
+    /// Tickets that were resumed.
+    pub(crate) resumed: u64,
     /// Keys of killed holders that a clock which jumped back keeps for an hour.
     pub(crate) kept_by_the_clock: u64,
     pub(crate) pairs_in_order: u64,
@@ -68,7 +77,7 @@ pub(crate) struct Verdict {
     pub(crate) left_to_the_gone: u64,
     pub(crate) longest_left: Nanos,
     /// Acquisitions that were refused as unavailable beside no fault that explains it.
-    pub(crate) unexplained: u64,
+    pub(crate) unexplained: BTreeMap<String, u64>,
     /// The longest that one of them waited after the lease of the dead.
     pub(crate) longest_inheritance: Nanos,
 }
@@ -80,6 +89,7 @@ pub(crate) fn check(evidence: &Evidence, past: &Past) -> Verdict {
     exclusion::check(past, &windows, &mut verdict);
     permits::check(past, &windows, &mut verdict);
     tokens::check(past, &windows, &mut verdict);
+    tickets::check(past, &windows, &mut verdict);
     stalls::check(past, &windows, &mut verdict);
     order::check(past, &windows, &mut verdict);
     notice::check(past, &windows, &mut verdict);

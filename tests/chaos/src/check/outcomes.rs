@@ -11,6 +11,9 @@ use crate::{
 /// What comes on top of the wait: the longest command timeout, that of ZooKeeper's sessions here, once for a
 /// release of the own process that is on its way and once for the last answer.
 const ANSWERS: Nanos = 2 * 600 * MS + 50 * MS;
+/// For how long servers are slow that have just started: an ensemble of ZooKeeper above all, whose code is not
+/// compiled yet.
+const STARTING: Nanos = 2 * SECOND;
 /// For the machine.
 const SLACK: Nanos = 3 * SECOND;
 
@@ -23,17 +26,41 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
         }
     }
     report(&past.wrong, "workers", verdict);
-    verdict.unexplained +=
-        past.requests.iter().filter(|ask| is_unexplained(ask, windows)).count() as u64;
+    let begin = past.requests.iter().map(|ask| ask.at).min().unwrap_or_default();
+    for ask in &past.requests {
+        if let Some(why) = unexplained(ask, windows) {
+            let when = match touches((ask.at, ask.end), windows.stalled()) {
+                _ if ask.at < begin + STARTING => "as the servers start: ",
+                true => "near a stall of the machine: ",
+                false => "",
+            };
+            let reason = format!("{when}{}", without_numbers(why));
+            *verdict.unexplained.entry(reason).or_default() += 1;
+        }
+    }
 }
 
 /// Refused as unavailable before its wait had ended, beside no fault that keeps it from the store: a
 /// connection that ends is replaced, and what it carried is sent again. A machine that is too slow for the
 /// command timeout refuses too, so this is a figure.
-fn is_unexplained(ask: &Ask, windows: &Windows) -> bool {
-    matches!(ask.answer, Answer::Refused(Refusal::Unavailable(_)))
-        && (ask.wait == 0 || ask.end + MS < ask.at + ask.wait)
-        && !touches((ask.at, ask.end), windows.troubles(ask.worker))
+fn unexplained<'a>(ask: &'a Ask, windows: &Windows) -> Option<&'a str> {
+    let Answer::Refused(Refusal::Unavailable(_, why)) = &ask.answer else { return None };
+    let is_early = ask.wait == 0 || ask.end + MS < ask.at + ask.wait;
+    let is_beside = touches((ask.at, ask.end), windows.troubles(ask.worker));
+    (is_early && !is_beside).then_some(why)
+}
+
+/// The same reason with other addresses and times is the same.
+fn without_numbers(why: &str) -> String {
+    let mut text = String::new();
+    for part in why.chars() {
+        match part {
+            '0'..='9' if text.ends_with('#') => {}
+            '0'..='9' => text.push('#'),
+            _ => text.push(part),
+        }
+    }
+    text
 }
 
 /// What was seen that must not be.
@@ -67,8 +94,11 @@ fn wrong(ask: &Ask, windows: &Windows, foreign: &[(Nanos, Nanos)]) -> Option<Str
             Some(format!("worker {} found something else than a lock", ask.worker))
         }
         Answer::Refused(Refusal::Other(why)) => Some(format!("worker {}: {why}", ask.worker)),
-        // One of several may be lost while the others are waited for.
-        Answer::Refused(Refusal::Lost) if ask.keys.len() == 1 => {
+        Answer::Refused(Refusal::Replaced) if ask.family != Family::Replaced => {
+            Some(format!("worker {} was replaced where the latest does not win", ask.worker))
+        }
+        // One of several may be lost while the others are waited for, and a fill's lock before it has checked it.
+        Answer::Refused(Refusal::Lost) if ask.keys.len() == 1 && ask.family != Family::Flight => {
             Some(format!("worker {} lost what it had not been granted", ask.worker))
         }
         _ => None,
@@ -79,6 +109,7 @@ fn wrong(ask: &Ask, windows: &Windows, foreign: &[(Nanos, Nanos)]) -> Option<Str
 mod tests {
     use super::super::testing::{ask, quiet, verdict_of};
     use super::*;
+    use crate::deployment::Sort;
 
     fn findings(answer: Answer, end: Nanos) -> usize {
         let ask = Ask { answer, wait: SECOND, ..ask(0, 0, end) };
@@ -93,18 +124,29 @@ mod tests {
         assert_eq!(findings(Answer::Missing, SECOND), 1);
         assert_eq!(findings(Answer::Refused(Refusal::Busy), SECOND), 0);
         assert_eq!(findings(Answer::Refused(Refusal::WrongKind), SECOND), 1);
+        assert_eq!(findings(Answer::Refused(Refusal::Replaced), SECOND), 1);
+        assert_eq!(findings(Answer::Refused(Refusal::Lost), SECOND), 1);
         assert_eq!(findings(Answer::Refused(Refusal::Other("?".to_owned())), SECOND), 1);
     }
 
     #[test]
     fn a_refusal_without_a_fault_is_counted() {
-        let counted = |end| {
-            let answer = Answer::Refused(Refusal::Unavailable(0));
-            let ask = Ask { answer, wait: SECOND, ..ask(0, 0, end) };
-            let past = Past { requests: vec![ask], ..Past::default() };
-            verdict_of(check, &past, &quiet()).unexplained
+        let counted = |begin, end, stood: &[_]| {
+            let why = "no answer of 127.0.0.1 within 500ms".to_owned();
+            let answer = Answer::Refused(Refusal::Unavailable(0, why));
+            let refused = Ask { answer, wait: SECOND, ..ask(0, begin, begin + end) };
+            let past = Past { requests: vec![ask(0, 0, 0), refused], ..Past::default() };
+            let windows = Windows::new(Sort::Standalone, &[], stood);
+            verdict_of(check, &past, &windows).unexplained
         };
-        assert_eq!((counted(SECOND / 2), counted(SECOND)), (1, 0));
+        let reason = "no answer of #.#.#.# within #ms".to_owned();
+        assert_eq!(counted(STARTING, SECOND / 2, &[]), [(reason.clone(), 1)].into());
+        let near = format!("near a stall of the machine: {reason}");
+        let other_worker = [(1, (STARTING, STARTING + SECOND / 4))];
+        assert_eq!(counted(STARTING, SECOND / 2, &other_worker), [(near, 1)].into());
+        let starting = format!("as the servers start: {reason}");
+        assert_eq!(counted(0, SECOND / 2, &[]), [(starting, 1)].into());
+        assert!(counted(STARTING, SECOND, &[]).is_empty());
     }
 
     #[test]

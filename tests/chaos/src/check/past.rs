@@ -2,11 +2,11 @@
 
 use std::{collections::HashMap, io};
 
-use super::windows::Span;
+use super::{parked::Resumption, windows::Span};
 use crate::{
     clock::Nanos,
     history::{self, Ending, Record, Refusal},
-    keys::{Access, Family},
+    keys::{self, Access, Family},
     nemesis::Life,
 };
 
@@ -59,6 +59,10 @@ pub(crate) struct Hold {
     pub(crate) reported: Option<(Nanos, Nanos)>,
     /// When its process was killed, if it was while this was held.
     pub(crate) killed: Option<Nanos>,
+    /// It was left in the store by this ticket, for another worker.
+    pub(crate) parked: Option<String>,
+    /// The store has confirmed its release.
+    pub(crate) is_freed: bool,
 }
 
 /// Everything that happened in a slice.
@@ -66,6 +70,9 @@ pub(crate) struct Hold {
 pub(crate) struct Past {
     pub(crate) requests: Vec<Ask>,
     pub(crate) holds: Vec<Hold>,
+    pub(crate) resumptions: Vec<Resumption>,
+    /// Holders that released, or lost their lock, because a newer caller replaced them.
+    pub(crate) replaced: u64,
     /// Rows that workers carried out themselves.
     pub(crate) rows: Vec<u8>,
     /// When a worker's process did not run: stopped by a signal, or by the machine.
@@ -96,6 +103,7 @@ impl Past {
             };
             past.take(number, life, records);
         }
+        past.join_parked();
         Ok(past)
     }
 
@@ -138,7 +146,7 @@ impl Past {
                         ask: number,
                         worker: ask.worker,
                         key: key.clone(),
-                        access: ask.access,
+                        access: keys::access(key, ask.access),
                         begin: at,
                         last: at,
                         over: at + ask.kept,
@@ -149,9 +157,17 @@ impl Past {
                         kept: ask.kept,
                         reported: None,
                         killed: None,
+                        parked: None,
+                        is_freed: false,
                     }));
                     let holds = (first..self.holds.len()).collect();
                     open.insert(n, Open { holds, deadline: at + left, last: at });
+                }
+                Record::Resume { n, ticket } => {
+                    self.resumptions.push(Resumption { ask: requests[&n], ticket });
+                }
+                Record::Parked { n, at, until, ticket } => {
+                    self.park(requests[&n], at, until, &ticket)
                 }
                 Record::Look { n, at, left } => {
                     if let Some(open) = open.get_mut(&n) {
@@ -173,6 +189,10 @@ impl Past {
                     }
                 }
                 Record::End { n, last, at, deadline, how } => {
+                    let is_taken = how == Ending::Lost("Taken".to_owned());
+                    let of_replaced = self.requests[requests[&n]].family == Family::Replaced;
+                    self.replaced +=
+                        u64::from(how == Ending::Replaced || (is_taken && of_replaced));
                     for hold in open.remove(&n).into_iter().flat_map(|open| open.holds) {
                         let hold = &mut self.holds[hold];
                         hold.last = last.max(hold.begin);
@@ -197,6 +217,7 @@ impl Past {
         // Ended long ago it cannot have.
         for hold in self.holds.iter_mut().rev().take(5_000).filter(|hold| hold.ask == ask) {
             hold.over = hold.over.min(at);
+            hold.is_freed = true;
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     verdict.heirs += killed.filter(|hold| has_heir(past, hold)).count() as u64;
     let waiters = past.requests.iter().filter(|ask| {
         // Which permit is free cannot be seen from outside.
-        ask.family != Family::Semaphore && ask.end - ask.at > WORTH_A_LOOK
+        !matches!(ask.family, Family::Semaphore | Family::Limits) && ask.end - ask.at > WORTH_A_LOOK
     });
     for ask in waiters {
         verdict.stalls_looked_at += 1;
@@ -49,7 +49,9 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
             verdict.longest_stall = verdict.longest_stall.max(stalled);
             let inherits = |key: &String| inheritances.contains(&(key.as_str(), gap.0));
             let may_queue = ask.family.is_fair() || windows.every_waiter_queues();
-            let inherits = !may_queue && ask.keys.iter().any(inherits);
+            // Between two tries to lead is a pause, and the place of one that replaces may be another dead one's.
+            let pauses = matches!(ask.family, Family::Leader | Family::Replaced);
+            let inherits = !may_queue && !pauses && ask.keys.iter().any(inherits);
             if inherits {
                 verdict.longest_inheritance = verdict.longest_inheritance.max(stalled);
             }
@@ -100,6 +102,10 @@ fn blocked<'a>(past: &'a Past, windows: &Windows) -> HashMap<&'a str, Vec<Span>>
         if let Some(over) = may_hold_until(ask, queues, troubles) {
             spans.push((ask.end, late(ask.end, over)));
         }
+        // It acquires one after the other, and holds some while it waits for the next.
+        if ask.family == Family::Limits && windows.takes_several_in_turn() {
+            spans.push((ask.at, ask.end));
+        }
         for key in &ask.keys {
             blocked.entry(key).or_default().extend(&spans);
         }
@@ -116,7 +122,9 @@ fn may_hold_until(ask: &Ask, queues: bool, troubles: &[Span]) -> Option<Nanos> {
     let in_doubt = matches!(
         ask.answer,
         Answer::Killed
-            | Answer::Refused(Refusal::Cancelled | Refusal::Unavailable(_) | Refusal::Lost)
+            | Answer::Refused(
+                Refusal::Cancelled | Refusal::Unavailable(..) | Refusal::Lost | Refusal::Replaced
+            )
     );
     let disturbed = touches((ask.at, ask.end), troubles);
     match (in_doubt, queues && (disturbed || ask.answer == Answer::Killed)) {

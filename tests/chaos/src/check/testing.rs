@@ -24,6 +24,8 @@ pub(super) fn hold(worker: usize, access: Access, begin: Nanos, last: Nanos) -> 
         kept: 1_000,
         reported: None,
         killed: None,
+        parked: None,
+        is_freed: false,
     }
 }
 

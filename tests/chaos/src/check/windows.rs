@@ -4,6 +4,7 @@ use crate::{
     clock::{MS, Nanos, SECOND},
     deployment::Sort,
     nemesis::{SEEN, Window},
+    rows::{OfWorker, of_worker},
     schedule::Lane,
 };
 
@@ -26,6 +27,7 @@ pub(crate) struct Windows {
     stops: Vec<Vec<Span>>,
     signalled: Vec<Vec<Span>>,
     silences: Vec<Vec<Span>>,
+    stalled: Vec<Span>,
 }
 
 impl Windows {
@@ -45,13 +47,18 @@ impl Windows {
             // Messages that are lost, scripts that are forgotten, tokens that are drawn anew: waiters get
             // there all the same. So they do when connections end, over the next one.
             Lane::Servers => !matches!(window.row, 13 | 22 | 26 | 27 | 38 | 47..=49 | 53),
-            Lane::Worker(at) => at == worker && matches!(window.row, 1..=8 | 50..=52),
+            Lane::Worker(at) => {
+                let kind = of_worker(window.row, window.variant);
+                at == worker && !matches!(kind, OfWorker::OwnWork)
+            }
         };
         let stops = |window: &Window, worker| {
-            matches!(window.row, 1 | 51) && window.lane == Lane::Worker(worker)
+            of_worker(window.row, window.variant) == OfWorker::Stop
+                && window.lane == Lane::Worker(worker)
         };
         let silences = |window: &Window, worker| {
-            (matches!(window.row, 5 | 52) && window.lane == Lane::Worker(worker))
+            (of_worker(window.row, window.variant) == OfWorker::BlackHole
+                && window.lane == Lane::Worker(worker))
                 || (window.row == 9 && sort == Sort::Standalone)
                 || (window.row == 42 && window.variant == 1)
         };
@@ -63,11 +70,16 @@ impl Windows {
             };
             (0..WORKERS).map(spans).collect()
         };
+        let signalled: Vec<Vec<Span>> = each_alone(&stops);
+        // A stall of one process is one of the machine, and servers have no thread that measures theirs.
+        let machine = stood.iter().filter(|(worker, span)| !touches(*span, &signalled[*worker]));
+        let stalled = union(machine.map(|(_, (from, at))| (*from, at + BACKOFF)).collect());
         Self {
             sort,
+            stalled,
             troubles: of_each(&troubles, BACKOFF),
             stops: of_each(&stops, 0),
-            signalled: each_alone(&stops),
+            signalled,
             silences: each_alone(&silences),
             windows,
         }
@@ -114,6 +126,11 @@ impl Windows {
     /// Whether waiters of every kind queue in the store, each as long as its process is alive there.
     pub(crate) fn every_waiter_queues(&self) -> bool {
         self.sort.has_sessions()
+    }
+
+    /// Whether locks of several keys are acquired one after the other.
+    pub(crate) fn takes_several_in_turn(&self) -> bool {
+        matches!(self.sort, Sort::Cluster | Sort::ZooKeeper)
     }
 
     /// Returns whether an unplanned failover lost data.
@@ -163,6 +180,11 @@ impl Windows {
     /// When a worker stood still, or what of it was on one of the processors.
     pub(crate) fn stops(&self, worker: usize) -> &[Span] {
         &self.stops[worker]
+    }
+
+    /// When the machine kept any worker off a processor, and a while after it, in order.
+    pub(crate) fn stalled(&self) -> &[Span] {
+        &self.stalled
     }
 
     /// When a worker could hear nothing from Redis, or nothing that it said was received: each fault for

@@ -1,5 +1,5 @@
 //! The worker processes, their links, and what happens to them: rows 1 to 8, 28 to 36, 50 to
-//! 52, 54 and 55.
+//! 52 and 54 to 60.
 
 use std::{
     path::{Path, PathBuf},
@@ -18,6 +18,7 @@ use crate::{
     clock::{Nanos, now},
     deployment::{Deployment, Sort},
     links::Links,
+    rows::{OfWorker, of_worker},
     schedule::{Planned, mix},
 };
 
@@ -128,12 +129,12 @@ impl Crew {
         match planned.row {
             // For longer than a lease.
             1 | 5..=8 => {
-                member.process.say("do 3");
+                member.process.say("do 3.0");
                 sleep(Duration::from_millis(30)).await;
             }
             // It waits behind others that hold the lock in turn: it is next now, or will be soon.
             51 | 52 => {
-                member.process.say(&format!("do {}", planned.row));
+                member.process.say(&format!("do {}.0", planned.row));
                 sleep(Duration::from_millis(20 + planned.amount % 280)).await;
             }
             _ => {}
@@ -143,26 +144,29 @@ impl Crew {
     /// Injects a fault into one worker, lets it last, and heals it.
     pub(super) async fn inject(&self, at: usize, planned: &Planned) -> Injected {
         let mut member = self.members[at].lock().await;
-        match (planned.row, planned.variant) {
-            (1 | 51, _) => {
+        let (row, variant) = (planned.row, planned.variant);
+        match of_worker(row, variant) {
+            OfWorker::Stop => {
                 member.process.pause();
                 sleep(planned.lasts).await;
                 member.process.resume();
             }
-            (3 | 4 | 50, _) => {
-                // It takes care that it holds something, or waits for it.
-                member.process.say(&format!("do {}", planned.row));
+            OfWorker::Kill => {
+                // It takes care that it holds something, or waits for it. It leads already.
+                if row != 56 {
+                    member.process.say(&format!("do {row}.{variant}"));
+                }
                 sleep(planned.lasts).await;
                 self.bury(&member, true).await;
                 member.process = member.start.process();
             }
-            (5..=8 | 52, _) => {
+            OfWorker::BlackHole | OfWorker::OtherLink => {
                 member.links.fail(planned).await;
                 sleep(planned.lasts).await;
                 member.links.pass();
             }
-            (row, _) => {
-                member.process.say(&format!("do {row}"));
+            OfWorker::OwnWork => {
+                member.process.say(&format!("do {row}.{variant}"));
                 sleep(planned.lasts).await;
             }
         }
@@ -212,7 +216,7 @@ impl Crew {
 impl Links {
     async fn fail(&self, planned: &Planned) {
         match (planned.row, planned.variant) {
-            (5, 0) | (52, _) => self.black_hole(Direction::Both),
+            (5, 0) | (52 | 56, _) => self.black_hole(Direction::Both),
             (5, 1) => self.black_hole(Direction::ToServer),
             (5, _) => self.black_hole(Direction::ToClient),
             (6, 0) => self.forget(),

@@ -9,8 +9,9 @@ use crate::{
     clock::Nanos,
     deployment::Sort,
     history::Refusal,
+    keys::Family,
     nemesis::Window,
-    rows::is_by_workers,
+    rows::{OfWorker, is_by_workers, of_worker},
     schedule::Lane,
 };
 
@@ -35,7 +36,15 @@ pub(super) struct OfSort {
     pub(super) heirs: u64,
     pub(super) left_to_the_gone: u64,
     pub(super) longest_left: Nanos,
-    pub(super) unexplained: u64,
+    /// By reason.
+    pub(super) unexplained: BTreeMap<String, u64>,
+    /// Holders that a newer caller replaced, those of them that did not know it yet, and tickets resumed.
+    pub(super) replaced: u64,
+    pub(super) taken: u64,
+    pub(super) resumed: u64,
+    /// Of single flights.
+    pub(super) fills: u64,
+    pub(super) terms: u64,
     pub(super) longest_inheritance: Nanos,
     pub(super) fenced: u64,
     pub(super) fenced_lost: u64,
@@ -74,6 +83,8 @@ impl Figures {
         let before = of.grants;
         for ask in &past.requests {
             match &ask.answer {
+                // A leader waits for as long as another one leads.
+                Answer::Granted if ask.family == Family::Leader => of.grants += 1,
                 Answer::Granted => {
                     of.grants += 1;
                     of.waits.push(ask.end - ask.at);
@@ -103,7 +114,18 @@ impl Figures {
         }
         of.heirs += verdict.heirs;
         of.left_to_the_gone += verdict.left_to_the_gone;
-        of.unexplained += verdict.unexplained;
+        for (reason, count) in &verdict.unexplained {
+            *of.unexplained.entry(reason.clone()).or_default() += count;
+        }
+        of.replaced += past.replaced;
+        of.taken += verdict.taken;
+        of.resumed += verdict.resumed;
+        let granted = |family| {
+            let of_it = past.requests.iter().filter(|ask| ask.family == family);
+            of_it.filter(|ask| ask.answer == Answer::Granted).count() as u64
+        };
+        of.fills += granted(Family::Flight);
+        of.terms += granted(Family::Leader);
         of.longest_left = of.longest_left.max(verdict.longest_left);
         of.longest_inheritance = of.longest_inheritance.max(verdict.longest_inheritance);
         of.fenced += evidence.tally.fenced_writes;
@@ -151,6 +173,12 @@ impl Figures {
                 "longest_starved_ms": millis(of.longest_starved),
                 "killed_holders_with_waiters": of.heirs,
                 "longest_after_the_lease_of_the_dead_ms": millis(of.longest_inheritance),
+                "replaced": of.replaced,
+                "taken_from_holders": of.taken,
+                "fills": of.fills,
+                "terms": of.terms,
+                "tickets_resumed": of.resumed,
+                "unexplained_refusals": of.unexplained,
                 "fenced_writes": of.fenced,
                 "fenced_lost": of.fenced_lost,
                 "stale_refused": of.stale,
@@ -185,7 +213,9 @@ impl OfSort {
 /// Returns how long workers did not run although they were not stopped.
 fn starved<'a>(evidence: &'a Evidence, past: &'a Past) -> impl Iterator<Item = Nanos> + 'a {
     let stopped = |worker: usize, from: Nanos, to: Nanos| {
-        let stops = |it: &&Window| matches!(it.row, 1 | 51) && it.lane == Lane::Worker(worker);
+        let stops = |it: &&Window| {
+            of_worker(it.row, it.variant) == OfWorker::Stop && it.lane == Lane::Worker(worker)
+        };
         evidence.windows.iter().filter(stops).any(|it| it.begin <= to && from <= it.end)
     };
     let stood = past.stood.iter();
@@ -196,7 +226,10 @@ fn name(why: &Refusal) -> &'static str {
     match why {
         Refusal::Busy => "busy",
         Refusal::Overloaded => "overloaded",
-        Refusal::Unavailable(_) => "unavailable",
+        Refusal::Unavailable(..) => "unavailable",
+        Refusal::Replaced => "replaced",
+        Refusal::Found => "found",
+        Refusal::Gone => "gone",
         Refusal::Lost => "lost",
         Refusal::WrongKind => "wrong kind",
         Refusal::Draining => "draining",

@@ -1,12 +1,23 @@
 //! The figures as a table.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use super::figures::{Figures, OfSort, millis};
 use crate::{clock::Nanos, rows::ROWS};
 
-const REFUSALS: [&str; 8] =
-    ["busy", "unavailable", "overloaded", "wrong kind", "lost", "draining", "cancelled", "killed"];
+const REFUSALS: [&str; 11] = [
+    "busy",
+    "unavailable",
+    "overloaded",
+    "wrong kind",
+    "lost",
+    "draining",
+    "cancelled",
+    "killed",
+    "replaced",
+    "found",
+    "gone",
+];
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,9 +50,14 @@ impl fmt::Display for Figures {
         self.millis(f, "longest of them", |of| of.longest_starved)?;
         self.line(f, "killed holders that others waited for", |of| of.heirs)?;
         self.millis(f, "longest wait after a dead holder's lease", |of| of.longest_inheritance)?;
-        self.line(f, "refused as unavailable beside no fault", |of| of.unexplained)?;
+        self.line(f, "refused as unavailable beside no fault", |of| of.unexplained.values().sum())?;
         self.line(f, "releases while the waiter in front was gone", |of| of.left_to_the_gone)?;
         self.millis(f, "longest time until such a lock was granted", |of| of.longest_left)?;
+        self.line(f, "holders replaced", |of| of.replaced)?;
+        self.line(f, "locks taken from a holder before it knew", |of| of.taken)?;
+        self.line(f, "results made", |of| of.fills)?;
+        self.line(f, "terms led", |of| of.terms)?;
+        self.line(f, "tickets resumed", |of| of.resumed)?;
         self.line(f, "fenced writes", |of| of.fenced)?;
         self.line(f, "fenced writes lost", |of| of.fenced_lost)?;
         self.line(f, "late writes refused", |of| of.stale)?;
@@ -54,6 +70,14 @@ impl fmt::Display for Figures {
         self.line(f, "**promises broken**", |of| of.findings)?;
         if self.not_counted > 0 {
             writeln!(f, "\n{} slices are not counted: they could not be healed", self.not_counted)?;
+        }
+        let reasons: BTreeSet<&String> =
+            self.of.values().flat_map(|of| of.unexplained.keys()).collect();
+        if !reasons.is_empty() {
+            writeln!(f, "\n| refused beside no fault, because |{sorts} in all |\n|---|{rule}")?;
+        }
+        for reason in reasons {
+            self.line(f, reason, |of| of.unexplained.get(reason).copied().unwrap_or_default())?;
         }
         writeln!(f, "\n| row of faults |{sorts} in all |\n|---|{rule}")?;
         for row in &ROWS {

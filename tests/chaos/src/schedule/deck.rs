@@ -38,9 +38,17 @@ const FOR_WORKERS: &[(u8, u8)] = &[
     (50, 0),
     (51, 0),
     (52, 0),
+    (56, 0),
+    (56, 1),
+    (56, 2),
+    (57, 0),
+    (57, 1),
+    (58, 0),
+    (58, 1),
+    (60, 0),
 ];
 /// Those of them that need Redis.
-const FOR_WORKERS_ON_REDIS: &[(u8, u8)] = &[(54, 0), (55, 0)];
+const FOR_WORKERS_ON_REDIS: &[(u8, u8)] = &[(54, 0), (55, 0), (59, 0), (59, 1)];
 
 /// Those that every deployment's Redis servers can suffer.
 const FOR_ALL_SERVERS: &[(u8, u8)] = &[
@@ -142,7 +150,7 @@ impl Deck {
 
 /// Whether a fault of a lane is kept out of calm times.
 fn is_disturbing(row: u8) -> bool {
-    !matches!(row, 3 | 4 | 28..=36 | 50 | 54 | 55)
+    !matches!(row, 3 | 4 | 28..=36 | 50 | 54 | 55 | 57..=60)
 }
 
 /// The first moment from `at` on at which something that takes so long is over before it is calm.
@@ -165,8 +173,8 @@ fn heals(row: u8) -> Duration {
 /// For how many milliseconds a fault lasts before it is healed.
 fn lasts(row: u8, variant: u8, random: &mut Rng) -> u64 {
     match (row, variant) {
-        (1 | 51, _) => random.u64(100..3_200),
-        (5 | 52, _) => random.u64(100..2_800),
+        (1 | 51, _) | (56, 1) => random.u64(100..3_200),
+        (5 | 52, _) | (56, 2) => random.u64(100..2_800),
         (3 | 4 | 7 | 26 | 29 | 30 | 32 | 33 | 34, _) | (6, 1 | 2) => random.u64(50..200),
         (6, _) => random.u64(300..1_000),
         (8, _) => random.u64(300..1_500),
@@ -182,7 +190,9 @@ fn lasts(row: u8, variant: u8, random: &mut Rng) -> u64 {
         (39 | 45, _) => random.u64(50..1_500),
         (46, _) => random.u64(500..2_000),
         // Until it is next.
-        (50, _) => random.u64(20..300),
+        (50 | 56 | 58..=60, _) => random.u64(20..300),
+        // Until the next result is wanted, and is made.
+        (57, 0) => random.u64(450..800),
         (47, _) => random.u64(1_000..4_000),
         _ => random.u64(100..800),
     }

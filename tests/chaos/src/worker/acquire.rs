@@ -1,13 +1,14 @@
 //! From a turn to a guard, or to the reason why there is none.
 
 use std::{
+    error::Error,
     future::{Future, poll_fn},
     pin::pin,
     task::Poll,
     time::Duration,
 };
 
-use lock_core::{Acquire, AcquireError, Lockable, Scope};
+use lock_core::{Acquire, AcquireError, Lockable, Member, Scope, Unavailable};
 
 use super::{Worker, held::Held, turn::Turn};
 use crate::{
@@ -30,7 +31,7 @@ impl Worker {
                 _ => turn.mode.into(),
             },
             keys: turn.keys.clone(),
-            wait: nanos(turn.wait),
+            wait: nanos(turn.wait + turn.after.map_or(Duration::ZERO, replacing)),
             lease: nanos(turn.lease),
             kept: nanos(self.session_lease.map_or(turn.lease, |_| KEPT)),
         });
@@ -57,8 +58,8 @@ impl Worker {
                 let permit = self.locks.semaphore(key, PERMITS).permit();
                 self.acquired(turn, permit).await.map(Held::Permit)
             }
-            Family::Multi if turn.keys.len() > 1 => {
-                let members = turn.keys.iter().map(|key| self.locks.write(key.as_str()));
+            Family::Multi | Family::Limits if turn.keys.len() > 1 => {
+                let members = turn.keys.iter().map(|key| self.member(key));
                 self.acquired(turn, self.locks.multi_lock(members)).await.map(Held::Multi)
             }
             family => {
@@ -68,8 +69,19 @@ impl Worker {
                     Some(scope) => lock.in_scope(scope),
                     None => lock,
                 };
+                let lock = match turn.after {
+                    Some(after) => lock.replace_after(after),
+                    None => lock,
+                };
                 self.acquired(turn, lock).await.map(Held::Lock)
             }
+        }
+    }
+
+    fn member(&self, key: &str) -> Member {
+        match Family::of(key) {
+            Some(Family::Semaphore) => self.locks.semaphore(key, PERMITS).permit().into(),
+            _ => self.locks.write(key).into(),
         }
     }
 
@@ -91,6 +103,11 @@ impl Worker {
     }
 }
 
+/// How much longer than its wait a caller may wait that replaces the holders of two locks.
+fn replacing(after: Duration) -> Duration {
+    2 * (after + Duration::from_millis(250))
+}
+
 /// Polls a future at most so many times and drops it then.
 pub(super) async fn at_most<F: Future>(polls: Option<u32>, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
@@ -110,12 +127,23 @@ pub(super) fn refusal(error: AcquireError) -> Refusal {
     match error {
         AcquireError::Busy(_) => Refusal::Busy,
         AcquireError::Overloaded(_) => Refusal::Overloaded,
-        AcquireError::Unavailable(why) => Refusal::Unavailable(
-            u64::try_from(why.may_be_held_for().as_millis()).unwrap_or(u64::MAX),
-        ),
+        AcquireError::Unavailable(why) => unavailable(&why),
+        AcquireError::Replaced { .. } => Refusal::Replaced,
         AcquireError::Lost(_) => Refusal::Lost,
         AcquireError::WrongKind(_) => Refusal::WrongKind,
         AcquireError::Draining => Refusal::Draining,
         other => Refusal::Other(other.to_string()),
     }
+}
+
+/// With its causes, in a row.
+pub(super) fn unavailable(why: &Unavailable) -> Refusal {
+    let held = u64::try_from(why.may_be_held_for().as_millis()).unwrap_or(u64::MAX);
+    let mut reason = why.to_string();
+    let mut cause = why.source();
+    while let Some(error) = cause {
+        reason = format!("{reason}: {error}");
+        cause = error.source();
+    }
+    Refusal::Unavailable(held, reason)
 }

@@ -22,12 +22,35 @@ impl Counter {
         Self { path, connection: None }
     }
 
+    /// Whether the result of this round has been made.
+    pub(super) async fn found(&mut self, key: &str, round: u64) -> io::Result<Option<()>> {
+        let made = self.send(format!("made {key}")).await?;
+        let made: u64 = made.parse().map_err(io::Error::other)?;
+        Ok((made >= round).then_some(()))
+    }
+
+    /// Makes the result of this round known.
+    pub(super) async fn made(&mut self, key: &str, round: u64) -> io::Result<()> {
+        self.send(format!("make {key} {round}")).await.map(drop)
+    }
+
+    async fn send(&mut self, line: String) -> io::Result<String> {
+        let mut connection = self.connection().await?;
+        let answer = ask(&mut connection, line).await?;
+        self.connection = Some(connection);
+        Ok(answer)
+    }
+
+    async fn connection(&mut self) -> io::Result<BufReader<UnixStream>> {
+        match self.connection.take() {
+            Some(connection) => Ok(connection),
+            None => Ok(BufReader::new(UnixStream::connect(&self.path).await?)),
+        }
+    }
+
     /// Reads, thinks and writes: on the fenced counter with the token, on the other without.
     pub(super) async fn count(&mut self, key: &str, token: u64) -> io::Result<()> {
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => BufReader::new(UnixStream::connect(&self.path).await?),
-        };
+        let mut connection = self.connection().await?;
         count(&mut connection, key, token).await?;
         self.connection = Some(connection);
         Ok(())

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use lock_core::{FencingToken, LockGuard, Lost, MultiGuard, PermitGuard, ReleaseError};
+use lock_core::{FencingToken, LockGuard, Lost, MultiGuard, PermitGuard, ReleaseError, Term};
 
 use super::turn::Turn;
 
@@ -11,6 +11,8 @@ pub(super) enum Held {
     Lock(LockGuard),
     Permit(PermitGuard),
     Multi(MultiGuard),
+    /// Of a leader, which releases it itself.
+    Term(Term),
 }
 
 impl Held {
@@ -19,6 +21,7 @@ impl Held {
             Self::Lock(guard) => guard.is_held(),
             Self::Permit(guard) => guard.is_held(),
             Self::Multi(guard) => guard.is_held(),
+            Self::Term(term) => term.is_current(),
         }
     }
 
@@ -27,6 +30,7 @@ impl Held {
             Self::Lock(guard) => guard.remaining(),
             Self::Permit(guard) => guard.remaining(),
             Self::Multi(guard) => guard.remaining(),
+            Self::Term(term) => term.lock().remaining(),
         }
     }
 
@@ -35,6 +39,7 @@ impl Held {
             Self::Lock(guard) => Box::pin(guard.lost()),
             Self::Permit(guard) => Box::pin(guard.lost()),
             Self::Multi(guard) => Box::pin(guard.lost()),
+            Self::Term(term) => Box::pin(term.lock().lost()),
         }
     }
 
@@ -44,6 +49,7 @@ impl Held {
         match self {
             Self::Lock(guard) => vec![Some(number(guard.fencing_token()))],
             Self::Permit(_) => vec![None],
+            Self::Term(term) => vec![Some(number(term.fencing_token()))],
             Self::Multi(guard) => {
                 turn.keys.iter().map(|key| guard.fencing_token(key).map(number)).collect()
             }
@@ -55,6 +61,7 @@ impl Held {
             Self::Lock(guard) => guard.release().await,
             Self::Permit(guard) => guard.release().await,
             Self::Multi(guard) => guard.release().await,
+            Self::Term(_) => unreachable!("BUG: a leader releases its lock itself"),
         }
     }
 }

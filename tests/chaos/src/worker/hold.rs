@@ -26,11 +26,13 @@ pub(super) struct Looked {
     pub(super) deadline: Nanos,
     /// When the loss was noticed, and its reported cause.
     pub(super) lost: Option<(Nanos, String)>,
+    /// Whether it ends because a newer caller requested it.
+    pub(super) replaced: bool,
 }
 
 impl Looked {
     pub(super) fn begin() -> Self {
-        Self { last: 0, deadline: now(), lost: None }
+        Self { last: 0, deadline: now(), lost: None, replaced: false }
     }
 
     /// Waits for `work` that borrows the guard itself, and looks through a view meanwhile.
@@ -64,6 +66,25 @@ impl Looked {
             None => (now(), otherwise),
         };
         Record::End { n, last: self.last, at, deadline: self.deadline, how }
+    }
+}
+
+/// A hold whose end is written down whenever its work ends or is dropped.
+pub(super) struct Recorded<'a> {
+    worker: &'a Worker,
+    n: u64,
+    pub(super) looked: Looked,
+}
+
+impl<'a> Recorded<'a> {
+    pub(super) fn begin(worker: &'a Worker, n: u64) -> Self {
+        Self { worker, n, looked: Looked::begin() }
+    }
+}
+
+impl Drop for Recorded<'_> {
+    fn drop(&mut self) {
+        self.worker.write(&self.looked.end(self.n, Ending::Dropped));
     }
 }
 

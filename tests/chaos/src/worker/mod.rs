@@ -2,8 +2,11 @@
 
 mod acquire;
 mod counter;
+mod flights;
 mod held;
 mod hold;
+mod leaders;
+mod parking;
 mod pulse;
 mod rows;
 mod turn;
@@ -35,6 +38,12 @@ use crate::{
     history::{Log, Record},
     schedule::mix,
 };
+
+/// The lease of every lock that is given no other: of a caller's place before it replaces a holder, and of a
+/// hold that is resumed.
+const LEASE: Duration = Duration::from_secs(2);
+/// Signs the tickets of parked holds, in all workers.
+const TICKET_KEY: [u8; 32] = [7; 32];
 
 /// How many acquisitions one worker has under way.
 const TASKS: u64 = 20;
@@ -145,18 +154,27 @@ async fn run(settings: &Settings) -> ExitCode {
         let other = (settings.number + ahead) % settings.of;
         tasks.spawn(work::precede(Arc::clone(&worker), other));
     }
+    // Numbers from 100 on, so that none is a row's or a turn's.
+    let seed = |task: u64| mix(&[settings.seed, 100 + task]);
+    tasks.spawn(flights::fly(Arc::clone(&worker), seed(0)));
+    for place in 0..settings.of {
+        tasks.spawn(leaders::stand(Arc::clone(&worker), place, seed(3 + place as u64)));
+    }
+    if !settings.sessions {
+        tasks.spawn(parking::park(Arc::clone(&worker), seed(1)));
+        tasks.spawn(parking::resume(Arc::clone(&worker), seed(2)));
+    }
     let mut reported = BufReader::new(stdin()).lines();
     let mut number = TASKS;
     while let Ok(Some(line)) = reported.next_line().await {
         match line.split_once(' ') {
             Some(("do", row)) => {
-                let row = row.parse().expect("the number of a row");
+                let numbers =
+                    row.split_once('.').map(|(row, variant)| (row.parse(), variant.parse()));
+                let Some((Ok(row), Ok(variant))) = numbers else { panic!("not a row: {line}") };
                 number += 1;
-                tasks.spawn(rows::carry_out(
-                    Arc::clone(&worker),
-                    row,
-                    mix(&[settings.seed, number]),
-                ));
+                let seed = mix(&[settings.seed, number]);
+                tasks.spawn(rows::carry_out(Arc::clone(&worker), row, variant, seed));
             }
             _ => break,
         }
@@ -185,7 +203,7 @@ async fn drained(tasks: &mut JoinSet<()>, worker: &Worker) {
 async fn connected(settings: &Settings) -> LockClient {
     let builder = match settings.sessions {
         true => LockClient::builder().lease(SESSION_LEASE),
-        false => settings.wire.builder(),
+        false => settings.wire.builder().lease(LEASE).ticket_key(TICKET_KEY),
     };
     // All waiters of one scope take the same order: a deadlock that is found is a finding.
     let builder = builder.refuse_deadlocks(true);

@@ -11,7 +11,7 @@ use std::{
 use fastrand::Rng;
 use futures_util::{
     FutureExt,
-    future::join_all,
+    future::{join, join_all},
     poll,
     stream::{self, StreamExt},
 };
@@ -20,7 +20,14 @@ use lock_key::{MAX_DURATION, MAX_KEY_BYTES};
 use lock_tests::Wire;
 use tokio::time::sleep;
 
-use super::{OnPurpose, Worker, acquire::refusal, hold::Looked, turn::Turn};
+use super::{
+    OnPurpose, Worker,
+    acquire::refusal,
+    flights,
+    hold::Looked,
+    parking,
+    turn::{Turn, two_limits},
+};
 use crate::{
     clock::now,
     history::{Ending, Record, Refusal},
@@ -42,7 +49,7 @@ const QUEUED: usize = 64;
 /// How many futures are dropped.
 const DROPPED: u32 = 12;
 
-pub(super) async fn carry_out(worker: Arc<Worker>, row: u8, seed: u64) {
+pub(super) async fn carry_out(worker: Arc<Worker>, row: u8, variant: u8, seed: u64) {
     let random = &mut Rng::with_seed(seed);
     match row {
         3 => hold_one_of_each(&worker, random).await,
@@ -58,6 +65,10 @@ pub(super) async fn carry_out(worker: Arc<Worker>, row: u8, seed: u64) {
         50..=52 => wait_in_front(&worker).await,
         54 => lock_on_both_wires(&worker, random).await,
         55 => drop_queued_tries(&worker, random).await,
+        57 => flights::fill_slowly(&worker, variant == 1).await,
+        58 => ignore_a_replacement(&worker, random).await,
+        59 => parking::park_each(&worker, variant == 1).await,
+        60 => hold_some_of_several(&worker, random).await,
         other => worker.wrong(format!("no worker can carry out row {other}")),
     }
     // The others are counted where the worker is killed.
@@ -74,6 +85,28 @@ fn plain(worker: &Worker, random: &mut Rng, family: Family) -> Turn {
 async fn wait_in_front(worker: &Worker) {
     let plain = worker.plain(Family::Reentrant, &Family::left_to(worker.place));
     hold_for(worker, &Turn { wait: Duration::from_secs(12), ..plain }, Duration::ZERO).await;
+}
+
+/// Holds a lock that others replace, and waits for it at the same time, with the place before it.
+async fn ignore_a_replacement(worker: &Worker, random: &mut Rng) {
+    let holder = plain(worker, random, Family::Replaced);
+    let newer = Turn { after: Some(Duration::from_secs(1)), ..holder.clone() };
+    let waits = async {
+        sleep(Duration::from_millis(10)).await;
+        hold_for(worker, &newer, Duration::from_millis(20)).await;
+    };
+    join(hold_for(worker, &holder, Duration::from_secs(2)), waits).await;
+}
+
+/// Holds locks with their limits, and waits for others, to be killed so.
+async fn hold_some_of_several(worker: &Worker, random: &mut Rng) {
+    let mut turns = Vec::new();
+    for at in 0..KEYS {
+        let mut turn = worker.plain(Family::Limits, &Family::Limits.key(at / 2));
+        turn.keys.extend(two_limits(random));
+        turns.push(Turn { wait: Duration::from_secs(12), ..turn });
+    }
+    join_all(turns.iter().map(|turn| hold_for(worker, turn, turn.lease / 2))).await;
 }
 
 /// A service of which some replicas are on the other wire.
@@ -110,7 +143,7 @@ fn on_either_wire(worker: &Worker, other: &LockClient, random: &mut Rng) -> Turn
 
 /// To be killed with, or cut off, or stopped.
 async fn hold_one_of_each(worker: &Worker, random: &mut Rng) {
-    let mut turns = Family::ALL.map(|family| plain(worker, random, family)).to_vec();
+    let mut turns = Family::OF_TURNS.map(|family| plain(worker, random, family)).to_vec();
     turns.push(worker.plain(Family::ReadWrite, &Family::heirloom(worker.place)));
     let holding = turns.iter().map(|turn| hold_for(worker, turn, turn.lease * 2));
     futures_util::future::join_all(holding).await;
@@ -263,7 +296,7 @@ async fn lock_odd_keys(worker: &Worker) {
 
 /// Another worker may hold it, or the store may be down; anything else is wrong.
 fn expect_trouble(worker: &Worker, key: &str, why: AcquireError) {
-    if !matches!(refusal(why.clone()), Refusal::Busy | Refusal::Unavailable(_) | Refusal::Draining)
+    if !matches!(refusal(why.clone()), Refusal::Busy | Refusal::Unavailable(..) | Refusal::Draining)
     {
         worker.wrong(format!("the key {key:?}: {why}"));
     }

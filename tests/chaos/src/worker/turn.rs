@@ -6,15 +6,17 @@ use fastrand::Rng;
 use lock_core::{LockClient, Mode};
 
 use super::Worker;
-use crate::keys::{Family, KEYS};
+use crate::keys::{Family, KEYS, REPLACED_AFTER};
 
 /// One acquisition and what becomes of it.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
     pub(super) family: Family,
     pub(super) mode: Mode,
-    /// Several for a multi-lock.
+    /// Several for a multi-lock, and for a lock with limits.
     pub(super) keys: Vec<String>,
+    /// After this time it takes the lock from its holder.
+    pub(super) after: Option<Duration>,
     /// Zero tries once.
     pub(super) wait: Duration,
     pub(super) lease: Duration,
@@ -40,6 +42,10 @@ pub(super) enum Extra {
     Reenter,
     /// Waits in the same scope for the key after it. All take that order: none of them is a deadlock.
     Nest,
+    /// Releases when a newer caller requests it.
+    Obey,
+    /// Works until a newer caller stops the work.
+    Protect,
 }
 
 impl Turn {
@@ -49,6 +55,7 @@ impl Turn {
             family,
             mode: Mode::Write,
             keys: vec![key.to_owned()],
+            after: None,
             wait: Duration::from_secs(2),
             lease: Duration::from_secs(1),
             renew: true,
@@ -62,13 +69,9 @@ impl Turn {
     }
 
     pub(super) fn random(random: &mut Rng, session_lease: Option<Duration>) -> Self {
-        let family = Family::ALL[random.usize(..Family::ALL.len())];
-        let mut keys = vec![family.key(random.usize(..KEYS))];
-        if family == Family::Multi && random.bool() {
-            let other = family.key(random.usize(..KEYS));
-            keys.extend((other != keys[0]).then_some(other));
-        }
-        let reads = family.kind().has_readers() && family != Family::Multi && random.u8(..100) < 60;
+        let family = Family::OF_TURNS[random.usize(..Family::OF_TURNS.len())];
+        let keys = keys(family, random);
+        let reads = family.has_readers() && random.u8(..100) < 60;
         let mode = if reads { Mode::Read } else { Mode::Write };
         let lease = Duration::from_millis(random.u64(300..2_000));
         let lease = session_lease.unwrap_or(lease);
@@ -76,6 +79,7 @@ impl Turn {
             family,
             mode,
             keys,
+            after: (family == Family::Replaced && random.u8(..100) < 70).then_some(REPLACED_AFTER),
             wait: wait(random),
             lease,
             renew: random.u8(..100) >= 3,
@@ -87,14 +91,25 @@ impl Turn {
             other_wire: None,
         };
         turn.extra = turn.something_more(random);
+        if family == Family::Replaced {
+            // The release shows whether the lock had been taken away.
+            turn.release = true;
+            if random.u8(..100) < 10 {
+                turn.hold = Duration::from_millis(random.u64(100..1_500));
+            }
+        }
         turn
     }
 
     fn something_more(&self, random: &mut Rng) -> Extra {
         match (random.u8(..100), self.family) {
+            (_, Family::Limits) => Extra::Nothing,
             (0..20, family) if family != Family::Semaphore && self.mode == Mode::Write => {
                 Extra::Count
             }
+            (20..50, Family::Replaced) => Extra::Obey,
+            (50..80, Family::Replaced) => Extra::Protect,
+            (_, Family::Replaced) => Extra::Nothing,
             (20..35, Family::ReadWrite | Family::FairReadWrite) => Extra::ChangeMode,
             (20..30, family) if !matches!(family, Family::Semaphore | Family::Multi) => {
                 Extra::Reenter
@@ -111,6 +126,26 @@ impl Worker {
         let turn = Turn::plain(family, key);
         Turn { lease: self.session_lease.unwrap_or(turn.lease), ..turn }
     }
+}
+
+/// One key, two of a multi-lock, or a lock and two semaphores.
+fn keys(family: Family, random: &mut Rng) -> Vec<String> {
+    let mut keys = vec![family.key(random.usize(..KEYS))];
+    match family {
+        Family::Multi if random.bool() => {
+            let other = family.key(random.usize(..KEYS));
+            keys.extend((other != keys[0]).then_some(other));
+        }
+        Family::Limits => keys.extend(two_limits(random)),
+        _ => {}
+    }
+    keys
+}
+
+/// The keys of two semaphores.
+pub(super) fn two_limits(random: &mut Rng) -> [String; 2] {
+    let first = random.usize(..KEYS);
+    [first, (first + 1) % KEYS].map(|number| Family::Semaphore.key(number))
 }
 
 fn wait(random: &mut Rng) -> Duration {

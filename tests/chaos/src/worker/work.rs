@@ -1,9 +1,17 @@
 //! One task of a worker: acquires, holds, releases, and again.
 
-use std::{sync::Arc, sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use fastrand::Rng;
-use lock_core::{AcquireError, DowngradeError, Kind, Mode, Scope, UpgradeError};
+use lock_core::{
+    AcquireError, DowngradeError, Kind, LockGuard, LostCause, Mode, Scope, UpgradeError,
+};
 use tokio::{sync::oneshot, time::sleep};
 
 use super::{
@@ -54,6 +62,19 @@ pub(super) async fn precede(worker: Arc<Worker>, other: usize) {
             worker.let_go(n, held, &looked, true).await;
         }
         sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Returns whether a newer caller has requested the release before the work was done. If `stops`, the work
+/// is stopped by the guard.
+async fn works_until_replaced(guard: &LockGuard, work: impl Future, stops: bool) -> bool {
+    if stops {
+        let ended = guard.protect(work).await;
+        return matches!(ended, Err(lost) if lost.cause() == LostCause::Replaced);
+    }
+    tokio::select! {
+        () = guard.release_requested() => true,
+        _ = work => false,
     }
 }
 
@@ -113,6 +134,17 @@ impl Worker {
                 });
                 tokio::join!(nest, outer);
             }
+            Extra::Obey | Extra::Protect => {
+                let Held::Lock(guard) = &held else { unreachable!("BUG: it has one key") };
+                let replaced = AtomicBool::new(false);
+                let work = async {
+                    let stops = matches!(turn.extra, Extra::Protect);
+                    let ended = works_until_replaced(guard, sleep(turn.hold), stops).await;
+                    replaced.store(ended, Ordering::SeqCst);
+                };
+                self.protect(n, &held, &mut looked, work).await;
+                looked.replaced = replaced.into_inner();
+            }
             Extra::Nothing => self.protect(n, &held, &mut looked, sleep(turn.hold)).await,
         }
         self.let_go(n, held, &looked, turn.release).await;
@@ -120,7 +152,11 @@ impl Worker {
 
     /// Ends a hold in one way or the other.
     pub(super) async fn let_go(&self, n: u64, held: Held, looked: &Looked, release: bool) {
-        let how = if release { Ending::Released } else { Ending::Dropped };
+        let how = match release {
+            _ if looked.replaced => Ending::Replaced,
+            true => Ending::Released,
+            false => Ending::Dropped,
+        };
         self.write(&looked.end(n, how));
         if release {
             let confirmed = held.release().await.is_ok();
