@@ -251,6 +251,16 @@ mod tests {
         }
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn the_time_that_is_left_of_a_slot_passes() {
+        let clock = SlotClock::new(&Slots::every(HOUR), None, Some(at(HOUR)), SECOND).unwrap();
+        assert_eq!(clock.left(), HOUR + SECOND);
+        tokio::time::advance(HOUR).await;
+        assert_eq!(clock.left(), SECOND);
+        tokio::time::advance(2 * SECOND).await;
+        assert_eq!(clock.left(), Duration::ZERO);
+    }
+
     #[cfg(feature = "cron")]
     #[test]
     fn a_slot_lasts_from_one_time_of_an_expression_to_the_next() {

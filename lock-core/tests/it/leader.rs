@@ -229,6 +229,16 @@ async fn health_and_statistics_show_it() {
     assert!(here.statistics().leaders.is_empty());
 }
 
+#[tokio::test(start_paused = true)]
+async fn each_leader_of_a_client_is_shown() {
+    let (_, here, _) = two_clients();
+    let ended = ["a", "b"].map(|key| lead(here.leader(key)).1);
+    tokio::task::yield_now().await;
+    let leaders = here.statistics().leaders;
+    assert_eq!(leaders.iter().map(|leader| leader.key.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    ended.iter().for_each(JoinHandle::abort);
+}
+
 /// The receiver is not notified yet: the term itself knows.
 #[tokio::test(start_paused = true)]
 async fn a_receiver_in_a_stopped_process_checks_the_term_by_the_clock() {

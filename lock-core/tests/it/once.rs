@@ -305,6 +305,19 @@ async fn the_wait_bounds_leaders_and_followers() {
     }
 }
 
+/// Writers would be woken one after the other, each for a result that is there.
+#[tokio::test(start_paused = true)]
+async fn other_processes_wait_as_readers() {
+    let (store, shared) = (MemoryStore::new(), Arc::<Shared>::default());
+    let clients = [client(&store), client(&store), client(&store)];
+    let callers = clients.each_ref().map(|client| once(&shared, client.write("k").wait(LONG)));
+    while_it_fills().await;
+    let waiters = clients[0].inspect("k").await.unwrap().waiters;
+    let modes: Vec<_> = waiters.iter().map(|waiter| waiter.mode).collect();
+    assert_eq!(modes, [Mode::Read; 2]);
+    assert_eq!(results(callers).await, [1; 3]);
+}
+
 /// A reader of the application is in the way of the fill: it is waited for, and not polled.
 #[tokio::test(start_paused = true)]
 async fn a_long_reader_is_waited_for_without_polling() {
@@ -352,6 +365,11 @@ async fn a_store_that_is_silent_is_waited_for_once_and_not_by_one_caller_after_t
     let callers = (0..10).map(|_| once_or_unlocked(&shared, client.write("k").wait(LONG)));
     assert_eq!((results(callers).await, shared.fills()), (vec![1; 10], (1, 1)));
     assert!(began.elapsed() <= timeout + FILL + ms(10), "{:?}", began.elapsed());
+    // The silence is known by now: the next one does not wait for the store first.
+    let (began, later) = (Instant::now(), Arc::<Shared>::default());
+    let caller = once_or_unlocked(&later, client.write("k").wait(LONG));
+    assert_eq!((results([caller]).await, later.fills()), (vec![1], (1, 1)));
+    assert!(began.elapsed() <= FILL + ms(10), "{:?}", began.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

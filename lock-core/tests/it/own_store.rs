@@ -13,8 +13,9 @@ use std::{
 use futures_util::{FutureExt, future::BoxFuture};
 use lock_conformance::{Feature, Fixture};
 use lock_core::{
-    AcquireError, DowngradeError, InspectError, KeyPage, Kind, LeaseState, LockClient,
-    LockClientBuilder, LockError, LockKey, MemoryStore, Mode, OnceError, Slots, UpgradeError,
+    AcquireError, DowngradeError, ForcedRelease, InspectError, KeyPage, Kind, LeaseState,
+    LockClient, LockClientBuilder, LockError, LockKey, MemoryStore, Mode, OnceError, Slots,
+    UpgradeError,
     store::{
         AcquireCommand, Acquired, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand,
         Renewal, StoreAdmin, StoreError, StoreFuture, StoreHealth, Unsupported,
@@ -202,8 +203,10 @@ struct Recorder {
     acquired: Mutex<Vec<AcquireCommand>>,
     /// When each command that renews was sent, and how many locks it was for.
     renewed: Mutex<Vec<(Instant, usize)>>,
-    /// How many locks each command that releases was for.
-    released: Mutex<Vec<usize>>,
+    /// How many locks each command that releases was for, and the mode of the first.
+    released: Mutex<Vec<(usize, Mode)>>,
+    /// Which holders were requested to release, or lost the lock.
+    replaced: Mutex<Vec<Option<String>>>,
     /// How many answers to the first of these commands are missing.
     unanswered: AtomicUsize,
 }
@@ -222,7 +225,7 @@ impl LockStore for Recorder {
         &self,
         mut commands: Vec<ReleaseCommand>,
     ) -> BoxFuture<'_, Vec<Result<Released, StoreError>>> {
-        self.released.lock().unwrap().push(commands.len());
+        self.released.lock().unwrap().push((commands.len(), commands[0].mode));
         let answered = commands.len().saturating_sub(self.unanswered.swap(0, Ordering::Relaxed));
         commands.truncate(answered);
         self.locks.release_all(commands)
@@ -253,6 +256,24 @@ impl StoreAdmin for Recorder {
 
     fn list(&self, prefix: String, after: Option<String>, _: usize) -> StoreFuture<'_, KeyPage> {
         StoreAdmin::list(&self.locks, prefix, after, 1)
+    }
+
+    fn force_release(
+        &self,
+        key: LockKey,
+        if_held_by: Option<String>,
+    ) -> StoreFuture<'_, Option<ForcedRelease>> {
+        self.replaced.lock().unwrap().push(if_held_by.clone());
+        self.locks.force_release(key, if_held_by)
+    }
+
+    fn request_release(
+        &self,
+        key: LockKey,
+        if_held_by: Option<String>,
+    ) -> StoreFuture<'_, Option<u32>> {
+        self.replaced.lock().unwrap().push(if_held_by.clone());
+        self.locks.request_release(key, if_held_by)
     }
 }
 
@@ -344,7 +365,7 @@ async fn releases(store: Recorder, count: usize) -> Vec<usize> {
     drop(guards);
     client.shutdown(Duration::from_secs(60)).await.unwrap();
     assert!(StoreAdmin::list(&store.locks, String::new(), None, 1).await.unwrap().keys.is_empty());
-    std::mem::take(&mut *store.released.lock().unwrap())
+    store.released.lock().unwrap().iter().map(|(count, _)| *count).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -358,4 +379,31 @@ async fn locks_that_are_given_up_together_are_released_by_one_command() {
 async fn a_release_without_an_answer_is_sent_again() {
     let store = Recorder { unanswered: AtomicUsize::new(1), ..Recorder::default() };
     assert_eq!(releases(store, 3).await, [3, 1]);
+}
+
+/// With the write first the lock would be a read lock for a moment, and readers elsewhere would enter.
+#[tokio::test(start_paused = true)]
+async fn a_read_inside_a_write_is_released_first() {
+    let store = Arc::new(Recorder::default());
+    let client = LockClient::builder().store(Arc::clone(&store) as _);
+    let scope = client.scope();
+    let write = client.write("k").in_scope(&scope).acquire().await.unwrap();
+    let read = client.read("k").in_scope(&scope).acquire().await.unwrap();
+    drop((write, read));
+    client.shutdown(Duration::from_secs(60)).await.unwrap();
+    assert_eq!(*store.released.lock().unwrap(), [(1, Mode::Read), (1, Mode::Write)]);
+}
+
+/// The holder may have gone since it was seen: the next one may be the newer caller itself.
+#[tokio::test(start_paused = true)]
+async fn a_holder_is_replaced_by_its_name() {
+    let store = Arc::new(Recorder::default());
+    let client = || LockClient::builder().store(Arc::clone(&store) as _);
+    let (here, there) = (client(), client());
+    let _holder = here.write("k").acquire().await.unwrap();
+    let newer = there.write("k").replace_after(Duration::from_secs(1)).acquire();
+    newer.await.unwrap().release().await.unwrap();
+    let replaced = store.replaced.lock().unwrap();
+    assert_eq!(replaced.len(), 2, "a request, and later the lock is taken away");
+    assert!(replaced.iter().all(Option::is_some), "{replaced:?}");
 }

@@ -1,7 +1,8 @@
 //! Renewal, loss and waiting on the in-memory store under a paused clock.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use lock_conformance::{ConstantFaults, Delivery, FaultPlan, faulty};
 use lock_core::{AcquireError, LeaseState, LockClient, LockKey, LostCause, MemoryStore, Mode};
 use tokio::time::{Instant, advance, sleep};
 
@@ -40,6 +41,17 @@ async fn without_renewal_the_holder_knows_first() {
     let next = there.write("k").wait(SECOND).acquire().await.unwrap();
     assert!(next.fencing_token() > guard.fencing_token());
     assert!(guard.release().await.is_err());
+}
+
+/// The store may have executed the command as soon as it was sent.
+#[tokio::test(start_paused = true)]
+async fn a_lease_counts_from_when_its_command_was_sent() {
+    let link = Arc::<ConstantFaults>::default();
+    let plan = Arc::clone(&link) as Arc<dyn FaultPlan>;
+    let client = faulty(LockClient::builder(), &MemoryStore::new(), plan);
+    link.set(Delivery::after(SECOND / 4));
+    let guard = client.write("k").lease(SECOND).renew(false).acquire().await.unwrap();
+    assert_eq!(guard.remaining().as_millis(), 700);
 }
 
 #[tokio::test(start_paused = true)]
