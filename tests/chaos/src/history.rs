@@ -62,7 +62,7 @@ pub(crate) enum Record {
 pub(crate) enum Refusal {
     Busy,
     Overloaded,
-    /// It may be held for so many milliseconds, and why there was no answer.
+    /// It may be held for that many milliseconds, and why there was no answer.
     Unavailable(u64, String),
     Lost,
     /// By a newer caller of the key.

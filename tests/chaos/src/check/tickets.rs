@@ -55,7 +55,7 @@ mod tests {
         keys::Access,
     };
 
-    /// What two workers were answered, 100 ms after a hold was parked for a second.
+    /// The answers to two workers, 100 ms after a hold was parked for a second.
     fn past(answers: [Answer; 2]) -> Past {
         let ticket = || "1".to_owned();
         let request = |(worker, answer)| Ask { answer, ..ask(worker, 100 * MS, 110 * MS) };
