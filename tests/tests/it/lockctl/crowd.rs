@@ -99,6 +99,7 @@ async fn a_killed_process_leaves_no_waiters_behind() {
     std::fs::write(&locks, file).unwrap();
     let service = Process::builder(workspace_binary("observed").await)
         .env("PORT", "0")
+        .env("ADMIN_PORT", "0")
         .env("REDIS_URL", redis.url())
         .env("LOCKS_FILE", locks)
         .start();
