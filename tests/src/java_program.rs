@@ -94,7 +94,9 @@ impl JavaProgram {
 fn is_older_zookeeper() -> bool {
     match std::env::var("ZOOKEEPER_RELEASE").as_deref() {
         Ok("3.8") => true,
-        Ok(other) => panic!("ZOOKEEPER_RELEASE={other}: only 3.8 is known; the newest release needs no variable"),
+        Ok(other) => panic!(
+            "ZOOKEEPER_RELEASE={other}: only 3.8 is known; the newest release needs no variable"
+        ),
         Err(_) => false,
     }
 }
