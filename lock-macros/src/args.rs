@@ -192,8 +192,35 @@ fn next_span(input: ParseStream, option: &Ident) -> Span {
     if input.is_empty() { option.span() } else { input.span() }
 }
 
+/// Options that layers and the rules of policy files have, and the attribute has not.
+const OF_LAYERS: [&str; 16] = [
+    "body",
+    "body_timeout",
+    "enforce",
+    "fence_header",
+    "hold_until",
+    "max_local_handoffs",
+    "max_shared_readers",
+    "max_waiters",
+    "on_disconnect",
+    "on_lost",
+    "on_missing_key",
+    "on_store_down",
+    "refuse_deadlock",
+    "refuse_early",
+    "release",
+    "reserve",
+];
+
 fn unknown(option: &Ident) -> Error {
     let word = option.to_string();
+    if OF_LAYERS.contains(&&*word) {
+        let what = format!(
+            "`{word}` is not an option of `distributed_lock`: `RequestLockLayer` and the rules of policy \
+             files have it"
+        );
+        return Error::new(option.span(), what);
+    }
     let hint = did_you_mean(&word, names());
     Error::new(
         option.span(),

@@ -107,7 +107,9 @@ impl PolicyFile {
     /// - A rule for requests that write, which reads because `[defaults]` has `mode = "read"`.
     /// - A rule for requests with `body = "stream"` or `hold_until = "body"` and without `max_hold`: a
     ///   client that sends or reads slowly holds the lock for as long as its connection lives.
+    /// - A rule with `kind = "fair"`, which has no readers, for requests that read.
     /// - A rule with `enforce = "off"` or `"0%"`.
+    /// - A file without a rule.
     #[must_use]
     pub fn warnings(&self) -> &[PolicyError] {
         &self.0.warnings

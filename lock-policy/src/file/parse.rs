@@ -9,8 +9,8 @@ use crate::{
     key::sha256,
     read::{Environment, Fields, Read, Reader},
     rule::{
-        CheckedFile, RequestBudget, build, common_keys, inherited_read, keys, not_enforced,
-        replace, routes, slow_clients, validate,
+        CheckedFile, RequestBudget, build, common_keys, fair_reads, inherited_read, keys,
+        not_enforced, replace, routes, slow_clients, validate,
     },
     schema::Table,
 };
@@ -60,6 +60,7 @@ pub(crate) fn parse(
     for (rule, fields) in &found {
         keys::have_types(rule, fields, &mut diagnostics);
         inherited_read::check(rule, fields, defaults, &mut diagnostics);
+        fair_reads::check(rule, fields, defaults, &mut diagnostics);
         slow_clients::check(rule, fields, defaults, &mut diagnostics);
         not_enforced::check(rule, fields, defaults, &mut diagnostics);
     }

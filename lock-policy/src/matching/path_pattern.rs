@@ -27,7 +27,11 @@ impl PathPattern {
             Err(BadPath { span, message: message.to_owned(), help })
         };
         let Some(below) = source.strip_prefix('/') else {
-            let help = format!("write \"/{source}\"");
+            let help = match source.split_once("://") {
+                Some(_) => "leave out the scheme and the host, which is a field by itself: `host`"
+                    .to_owned(),
+                None => format!("write \"/{source}\""),
+            };
             return bad(0..source.len(), "a path begins with `/`", help);
         };
         if let Some(at) = source.find(|c: char| matches!(c, '?' | '#') || c.is_control()) {

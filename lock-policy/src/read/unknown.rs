@@ -25,11 +25,14 @@ pub(crate) fn unknown(table: Table, key: &Spanned<Cow<'_, str>>) -> Diagnostic {
         _ if table == Table::Answer && name == "status" => {
             "a status is a field of the rule, such as `lost_status = 500`".to_owned()
         }
-        Some(known) => format!("did you mean `{known}`?"),
-        None => match elsewhere {
-            Some(Table::Policy) if table == Table::Defaults => "set it in each rule".to_owned(),
-            Some(other) => format!("it belongs to {}", other.title()),
-            None => {
+        // A field of another table is misplaced and not misspelt: `path` is no `match`.
+        near => match (elsewhere, near) {
+            (Some(Table::Policy), _) if table == Table::Defaults => {
+                "set it in each rule".to_owned()
+            }
+            (Some(other), _) => format!("it belongs to {}", other.title()),
+            (None, Some(known)) => format!("did you mean `{known}`?"),
+            (None, None) => {
                 let known: Vec<_> =
                     table.fields().map(|field| format!("`{}`", field.name)).collect();
                 format!("legal are {}", known.join(", "))

@@ -3,6 +3,7 @@
 pub(crate) mod build;
 pub(crate) mod common_keys;
 mod effective_fields;
+pub(crate) mod fair_reads;
 pub(crate) mod inherited_read;
 pub(crate) mod keys;
 mod locks;

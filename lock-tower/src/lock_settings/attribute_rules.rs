@@ -9,6 +9,8 @@ use lock_core::{Kind, Mode};
 use lock_policy::{__private::LockSettings, LockMode};
 
 use super::policy::Policy;
+#[cfg(feature = "policy")]
+use crate::outcome::hold_time;
 
 /// The rules of one file and, where policy layers are nested, of the outer files.
 #[derive(Debug, Default)]
@@ -23,7 +25,8 @@ pub(crate) struct AttributeRule {
     pub(crate) kind: Option<Kind>,
     pub(crate) mode: Option<LockMode>,
     pub(crate) policy: Policy,
-    /// Whether it is logged that the attribute's locks have kinds that the rule cannot change.
+    /// Whether it is logged that the rule has no effect: on an attribute whose locks have kinds that it
+    /// cannot change, or whose name it has only the end of.
     pub(crate) noted: Once,
 }
 
@@ -38,6 +41,10 @@ pub(crate) fn find<'r>(
             return Some(rule);
         }
         next = rules.around.as_ref();
+    }
+    #[cfg(feature = "policy")]
+    if let Some(rules) = rules {
+        rules.log_end_of(name);
     }
     None
 }
@@ -60,6 +67,23 @@ impl AttributeRules {
     /// Creates the rules of one file.
     pub(crate) fn of(rules: HashMap<Arc<str>, AttributeRule>) -> Self {
         Self { rules: Arc::new(rules), around: None }
+    }
+
+    /// Logs rules that seem to be for this attribute, which has none: their name is the end of its name,
+    /// without the crate, and no other attribute has run under it.
+    fn log_end_of(&self, attribute: &str) {
+        for (name, rule) in self.iter() {
+            let is_end = attribute.strip_suffix(name).is_some_and(|begin| begin.ends_with("::"));
+            if is_end && !hold_time::knows_attribute(name) {
+                rule.noted.call_once(|| {
+                    tracing::warn!(
+                        policy = &*rule.policy.name,
+                        "the attribute `{attribute}` runs without this rule, whose `match` has only the end \
+                         of its name: write the whole name if it is meant"
+                    );
+                });
+            }
+        }
     }
 
     /// Returns the combined rules where the file of `rules` is used inside another.

@@ -183,8 +183,8 @@ impl RequestHold {
 }
 
 fn log_loss(policy: &str, route: Option<&str>, cause: LostCause, what: &'static str) {
-    if cause == LostCause::Taken {
-        // The operator that took it away knows of it.
+    if matches!(cause, LostCause::Taken | LostCause::Replaced) {
+        // The operator that took it away knows of it, and the newest request is to win.
         tracing::info!(policy, route, %cause, "{what}");
     } else {
         tracing::warn!(policy, route, %cause, "{what}");

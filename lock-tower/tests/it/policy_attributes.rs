@@ -241,6 +241,26 @@ async fn a_rule_for_an_unknown_attribute_is_reported() {
     assert_eq!(policies.attributes_not_seen(), ["misspelt-handler"]);
 }
 
+#[distributed_lock(key = "unnamed", wait = "2s")]
+async fn unnamed() {}
+
+/// The name of an attribute begins with its crate.
+#[tokio::test(start_paused = true)]
+async fn a_rule_with_the_end_of_an_attributes_name_is_logged_once() {
+    let (locks, logs) = (TestLocks::new(), Logs::collect());
+    let policies = policies(&locks, &(rule("named", "") + &rule("policy_attributes::unnamed", "")));
+    let layer = RequestScopeLayer::new(locks.client());
+    let app = Router::new().route("/unnamed", get(unnamed)).route_layer(layer);
+    let app = app.route_layer(policies.layer());
+    for _ in 0..2 {
+        assert_eq!(call(&app, "GET", "/unnamed").await.status, 200);
+    }
+    let text = logs.text();
+    let logged =
+        text.matches("the attribute `it::policy_attributes::unnamed` runs without this rule");
+    assert_eq!(logged.count(), 1, "{text}");
+}
+
 /// Names the case for a child process with `LOCK_TOWER_ENFORCE`, which is read once in a process.
 const SHOWS: &str = "SHOWS";
 

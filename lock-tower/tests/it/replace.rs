@@ -266,12 +266,17 @@ async fn a_stream_of_events_ends_with_one_that_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn another_stream_is_cut_short() {
+    let logs = Logs::collect();
     let (app, first) = streamed(false).await;
     let mut words = first.into_body().into_data_stream();
     assert_eq!(words.next().await.unwrap().unwrap(), "one");
     let newer = tokio::spawn(app.oneshot(request("POST", "/7")));
     assert!(words.next().await.unwrap().is_err());
     assert_eq!(newer.await.unwrap().unwrap().status(), 200);
+    // Expected, and no warning.
+    let lines = logs.lines();
+    let cut = lines.iter().find(|line| line.contains("cut short")).expect("a line");
+    assert!(cut.contains("INFO"), "{cut}");
 }
 
 #[distributed_lock(

@@ -79,6 +79,9 @@ impl Args {
                     self.selection.limit
                 ),
             ),
+            0 if self.selection.key_prefix.is_empty() => {
+                (Exit::Nothing, "no lock is held".to_owned())
+            }
             0 => (
                 Exit::Nothing,
                 format!("no lock's key begins with \"{}\"", visible(&self.selection.key_prefix)),

@@ -193,6 +193,10 @@ impl Server {
                 | ServerErrorKind::ClusterDown,
             )
             | ErrorKind::Io => unreachable(text),
+            _ if has("unknown command") && has("SCRIPT") => self.unsupported_error(&format!(
+                "it does not know SCRIPT ({text}): if it is a Sentinel, connect with \
+                 redis+sentinel://host:port/name; otherwise SCRIPT is renamed or disabled there"
+            )),
             _ => self.unsupported_error(&format!(
                 "it cannot run the lock scripts: {text}; locks need a primary of Redis 6.2 or later that \
                  allows EVALSHA, EVAL and SCRIPT LOAD"
@@ -230,6 +234,8 @@ mod tests {
             ("LOADING Redis is loading", "Unreachable"),
             ("MASTERDOWN Link is down", "Unreachable"),
             ("CLUSTERDOWN The cluster is down", "Unreachable"),
+            ("ERR unknown command `SENTINEL`, with args beginning with:", "not a Sentinel"),
+            ("ERR unknown command 'SCRIPT', with args beginning with:", "redis+sentinel://"),
             ("ERR unknown command 'EVAL'", "Unsuitable"),
             ("ERR unknown command 'SENTINEL', with args beginning with: ", "not a Sentinel"),
         ] {

@@ -132,7 +132,8 @@ impl Sentinels {
         match Transport::query_once::<Option<(String, u16)>>(sentinel, &command).await? {
             Ok(Some((host, port))) => Ok(sentinel.announced(&host, port)),
             Ok(None) => Err(sentinel.unreachable_error(format!(
-                "this Sentinel knows no primary of the name {:?}",
+                "this Sentinel knows no primary of the name {:?}: the URL has the name that its line \
+                 `sentinel monitor` gives",
                 self.name
             ))),
             Err(error) => Err(sentinel.server_error(error)),

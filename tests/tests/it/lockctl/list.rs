@@ -64,6 +64,8 @@ async fn keys_that_are_not_locks_are_counted_and_not_listed() {
     let redis = RedisServer::start().await;
     let (url, cli) = (redis.url(), redis.cli().await);
     let orders = service(&url, "orders", "one").await;
+    let listed = run_at(&url, &["list"]).await;
+    assert!(listed.err.ends_with("\nno lock is held\n"), "{listed:?}");
     let _held = orders.write("order:1").acquire().await.unwrap();
     for args in [&["list"][..], &["list", "--long"]] {
         let listed = run_at(&url, args).await;
