@@ -1,9 +1,14 @@
 //! The latest wins, beyond what every store has to do: `replace_after`.
 
-use std::{future::pending, pin::pin, time::Duration};
+use std::{
+    future::pending,
+    pin::pin,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use futures_util::{FutureExt, poll};
-use lock_core::{AcquireError, LockClient, LockKey, MemoryStore};
+use lock_core::{AcquireError, LockClient, LockEvent, LockKey, MemoryStore};
 use tokio::{
     runtime,
     time::{Instant, sleep, timeout},
@@ -77,6 +82,22 @@ async fn the_place_has_the_lease_of_the_lock() {
         sleep(Duration::from_millis(1)).await;
     };
     assert!(remaining <= lease, "{remaining:?}");
+}
+
+/// Metrics leave out all that is marked `by_policy`: its caller is counted there.
+#[tokio::test]
+async fn one_acquisition_that_is_not_by_policy_is_reported() {
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let events = Arc::clone(&reported);
+    let observer = move |event: LockEvent<'_>| {
+        if let LockEvent::Granted(granted) = event {
+            events.lock().unwrap().push((granted.lock.key.to_string(), granted.lock.by_policy));
+        }
+    };
+    let locks = LockClient::builder().observer(observer).in_memory();
+    drop(locks.write("k").replace_after(AFTER).acquire().await.unwrap());
+    let expected = [("lock-replace:k".to_owned(), true), ("k".to_owned(), false)];
+    assert_eq!(*reported.lock().unwrap(), expected);
 }
 
 #[tokio::test(start_paused = true)]

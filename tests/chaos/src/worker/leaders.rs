@@ -28,7 +28,7 @@ const ENDS: Duration = Duration::from_secs(10);
 
 /// Leads, resigns, and is a candidate again. A worker leads its own key for long, and the others'
 /// in between.
-pub(super) async fn stand(worker: Arc<Worker>, place: usize, seed: u64) {
+pub(super) async fn be_candidate(worker: Arc<Worker>, place: usize, seed: u64) {
     let mut random = Rng::with_seed(seed);
     let key = Family::Leader.key(place);
     while !worker.finishing.load(Ordering::SeqCst) {

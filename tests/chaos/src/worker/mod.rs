@@ -158,7 +158,7 @@ async fn run(settings: &Settings) -> ExitCode {
     let seed = |task: u64| mix(&[settings.seed, 100 + task]);
     tasks.spawn(flights::fly(Arc::clone(&worker), seed(0)));
     for place in 0..settings.of {
-        tasks.spawn(leaders::stand(Arc::clone(&worker), place, seed(3 + place as u64)));
+        tasks.spawn(leaders::be_candidate(Arc::clone(&worker), place, seed(3 + place as u64)));
     }
     if !settings.sessions {
         tasks.spawn(parking::park(Arc::clone(&worker), seed(1)));

@@ -169,6 +169,8 @@ impl Store {
                     members.sort();
                     format!("set {}", members.join(" "))
                 }
+                // It has ended since it was listed.
+                "none" => continue,
                 other => panic!("a {other} under {name}"),
             };
             let ttl = self.cli.pttl(&name).await;
