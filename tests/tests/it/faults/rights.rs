@@ -97,6 +97,10 @@ async fn a_right_that_is_missing_is_found_at_the_start_and_named(wire: Wire) {
         assert!(!error.to_string().contains("locks:secret"), "{error}");
         assert_eq!(cli.keys().await, [""; 0], "{right}");
         if needs_all {
+            let listed = least_rights(wire).into_iter();
+            let unnamed: Vec<_> =
+                listed.filter(|each| !rights.iter().any(|right| right == each)).collect();
+            assert_eq!(unnamed, [""; 0], "listed, and not named without {right}");
             nothing_is_missing_with(wire, &server, rights).await;
         }
     }
