@@ -1,7 +1,5 @@
 //! The trait that every store of locks implements, its commands and outcomes, and the store in memory.
 //!
-//! **Unstable until 0.1 is released**: commands and outcomes may still change.
-//!
 //! A [`LockStore`] arbitrates between processes; everything else is the client's task: queues
 //! within the process, the wait loop, renewal, re-entry by scope, loss. The client sends one
 //! command at a time for each hold, and the store carries each out atomically. [`MemoryStore`] is

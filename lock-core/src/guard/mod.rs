@@ -188,8 +188,9 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// [`ReleaseError::Lost`]: the lock had been lost before. [`ReleaseError::Unavailable`]: the
-    /// store did not confirm; the release continues in the background.
+    /// [`ReleaseError::Lost`]: the lock had been lost before. A release that is sent again, because its
+    /// connection ended, cannot find that out in the store: the first command may have released the lock.
+    /// [`ReleaseError::Unavailable`]: the store did not confirm; the release continues in the background.
     ///
     /// # Cancel safety
     ///

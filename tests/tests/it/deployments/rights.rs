@@ -23,6 +23,8 @@ async fn in_a_cluster(wire: Wire) {
     let mut user = vec!["ACL", "SETUSER", "locks", "on", ">secret", "resetchannels", "-@all"];
     user.extend(least_rights(wire));
     user.extend(listed_rights(DEPLOYMENTS, "### In a cluster"));
+    // For `wait_for_replicas`.
+    user.push("+wait");
     if RedisCluster::major_version() < 7 {
         user.retain(|word| !["+ssubscribe", "+sunsubscribe", "+spublish"].contains(word));
         for word in &mut user {
