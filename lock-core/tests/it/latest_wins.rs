@@ -100,6 +100,23 @@ async fn one_acquisition_that_is_not_by_policy_is_reported() {
     assert_eq!(*reported.lock().unwrap(), expected);
 }
 
+/// Its scope has the lock already, so it is no newer caller.
+#[tokio::test(start_paused = true)]
+async fn a_re_entry_replaces_no_caller_that_waits() {
+    let (_, here, there) = clients();
+    let scope = here.scope();
+    let outer = here.write("k").in_scope(&scope).acquire().await.unwrap();
+    let mut newer = tokio::spawn(there.write("k").replace_after(LONG).wait(LONG).acquire());
+    while here.inspect("lock-replace:k").await.unwrap().holders.is_empty() {
+        sleep(Duration::from_millis(1)).await;
+    }
+    let again = here.write("k").in_scope(&scope).replace_after(AFTER).acquire().await.unwrap();
+    sleep(AFTER * 3).await;
+    assert!((&mut newer).now_or_never().is_none(), "it waits");
+    drop((again, outer));
+    newer.await.unwrap().unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_time_of_a_holder_does_not_begin_anew_with_each_caller() {
     let (_, here, there) = clients();

@@ -21,7 +21,7 @@ use lock_core::{
         Renewal, StoreAdmin, StoreError, StoreFuture, StoreHealth, Unsupported,
     },
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// What every store has, and no more.
 #[derive(Debug, Clone, Default)]
@@ -99,7 +99,7 @@ async fn a_kind_that_is_not_supported_is_refused_and_leaves_nothing() {
     assert!(matches!(refused, Err(AcquireError::Unsupported(_))), "{refused:?}");
     let refused = client.semaphore("s", 1).permit().acquire().await;
     assert!(matches!(refused, Err(AcquireError::Unsupported(_))), "{refused:?}");
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    sleep(Duration::from_secs(1)).await;
     assert_eq!(client.health().await.holds, 0);
     client.write("a").try_acquire().await.unwrap().release().await.unwrap();
 }
@@ -118,7 +118,7 @@ async fn a_mode_that_cannot_be_changed_stays_as_it_is() {
     let refused = writer.downgrade().await.unwrap_err();
     assert!(matches!(refused, DowngradeError::Unsupported(_)), "{refused}");
     assert!(writer.is_held() && writer.mode() == Mode::Write);
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_secs(60)).await;
     assert!(writer.is_held(), "it is renewed");
     assert!(there.read("k").try_acquire().await.is_err());
     writer.release().await.unwrap();
@@ -132,7 +132,7 @@ async fn waiters_without_wake_ups_look_by_themselves() {
     let guard = here.write("k").acquire().await.unwrap();
     let started = Instant::now();
     let waiter = tokio::spawn(there.write("k").wait(Duration::from_secs(60)).acquire());
-    tokio::time::sleep(Duration::from_millis(10)).await;
+    sleep(Duration::from_millis(10)).await;
     guard.release().await.unwrap();
     waiter.await.unwrap().unwrap().release().await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
@@ -203,18 +203,29 @@ struct Recorder {
     acquired: Mutex<Vec<AcquireCommand>>,
     /// When each command that renews was sent, and how many locks it was for.
     renewed: Mutex<Vec<(Instant, usize)>>,
-    /// How many locks each command that releases was for, and the mode of the first.
-    released: Mutex<Vec<(usize, Mode)>>,
+    /// How many locks each command that releases was for, the mode of the first, and whether it keeps
+    /// the other.
+    released: Mutex<Vec<(usize, Mode, bool)>>,
     /// Which holders were requested to release, or lost the lock.
     replaced: Mutex<Vec<Option<String>>>,
     /// How many answers to the first of these commands are missing.
     unanswered: AtomicUsize,
+    /// How long a grant takes to arrive.
+    granted_after: Duration,
 }
 
 impl LockStore for Recorder {
     fn acquire(&self, command: AcquireCommand) -> StoreFuture<'_, Acquired> {
         self.acquired.lock().unwrap().push(command.clone());
-        self.locks.acquire(command)
+        if self.granted_after.is_zero() {
+            return self.locks.acquire(command);
+        }
+        async {
+            let answer = self.locks.acquire(command).await;
+            sleep(self.granted_after).await;
+            answer
+        }
+        .boxed()
     }
 
     fn release(&self, command: ReleaseCommand) -> StoreFuture<'_, Released> {
@@ -223,12 +234,19 @@ impl LockStore for Recorder {
 
     fn release_all(
         &self,
-        mut commands: Vec<ReleaseCommand>,
+        commands: Vec<ReleaseCommand>,
     ) -> BoxFuture<'_, Vec<Result<Released, StoreError>>> {
-        self.released.lock().unwrap().push((commands.len(), commands[0].mode));
+        let first = &commands[0];
+        let sent = (commands.len(), first.mode, first.keeps_other_mode);
+        self.released.lock().unwrap().push(sent);
         let answered = commands.len().saturating_sub(self.unanswered.swap(0, Ordering::Relaxed));
-        commands.truncate(answered);
-        self.locks.release_all(commands)
+        self.locks
+            .release_all(commands)
+            .map(move |mut answers| {
+                answers.truncate(answered);
+                answers
+            })
+            .boxed()
     }
 
     fn renew(&self, mode: Mode, commands: Vec<RenewCommand>) -> StoreFuture<'_, Vec<Renewal>> {
@@ -302,7 +320,7 @@ async fn a_waiter_sends_its_wait_and_requests_tokens_for_those_behind_it() {
         let held = there.write("k").acquire().await.unwrap();
         let long = Duration::from_secs(60);
         let waiting = [0; 3].map(|_| tokio::spawn(here.write("k").wait(long).acquire()));
-        tokio::time::sleep(Duration::from_secs(10)).await;
+        sleep(Duration::from_secs(10)).await;
         held.release().await.unwrap();
         for granted in waiting {
             drop(granted.await.unwrap().unwrap());
@@ -324,7 +342,7 @@ async fn renewals(count: usize, lease: Duration) -> (Instant, Vec<(Instant, usiz
     for number in 0..count {
         guards.push(client.write(number.to_string()).lease(lease).acquire().await.unwrap());
     }
-    tokio::time::sleep(lease / 2).await;
+    sleep(lease / 2).await;
     assert!(guards.iter().all(|guard| guard.state() == LeaseState::Renewed), "in time");
     (due, std::mem::take(&mut *store.renewed.lock().unwrap()))
 }
@@ -365,7 +383,7 @@ async fn releases(store: Recorder, count: usize) -> Vec<usize> {
     drop(guards);
     client.shutdown(Duration::from_secs(60)).await.unwrap();
     assert!(StoreAdmin::list(&store.locks, String::new(), None, 1).await.unwrap().keys.is_empty());
-    store.released.lock().unwrap().iter().map(|(count, _)| *count).collect()
+    store.released.lock().unwrap().iter().map(|(count, ..)| *count).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -381,6 +399,14 @@ async fn a_release_without_an_answer_is_sent_again() {
     assert_eq!(releases(store, 3).await, [3, 1]);
 }
 
+/// The second command finds nothing, because the first one has released the lock.
+#[tokio::test(start_paused = true)]
+async fn a_release_that_was_executed_without_an_answer_is_no_loss() {
+    let store = Recorder { unanswered: AtomicUsize::new(1), ..Recorder::default() };
+    let client = LockClient::builder().store(Arc::new(store));
+    client.write("k").acquire().await.unwrap().release().await.unwrap();
+}
+
 /// With the write first the lock would be a read lock for a moment, and readers elsewhere would enter.
 #[tokio::test(start_paused = true)]
 async fn a_read_inside_a_write_is_released_first() {
@@ -391,7 +417,8 @@ async fn a_read_inside_a_write_is_released_first() {
     let read = client.read("k").in_scope(&scope).acquire().await.unwrap();
     drop((write, read));
     client.shutdown(Duration::from_secs(60)).await.unwrap();
-    assert_eq!(*store.released.lock().unwrap(), [(1, Mode::Read), (1, Mode::Write)]);
+    let sent = [(1, Mode::Read, true), (1, Mode::Write, false)];
+    assert_eq!(*store.released.lock().unwrap(), sent);
 }
 
 /// The holder may have gone since it was seen: the next one may be the newer caller itself.
@@ -406,4 +433,15 @@ async fn a_holder_is_replaced_by_its_name() {
     let replaced = store.replaced.lock().unwrap();
     assert_eq!(replaced.len(), 2, "a request, and later the lock is taken away");
     assert!(replaced.iter().all(Option::is_some), "{replaced:?}");
+}
+
+/// The store shows it as the holder before its answer has arrived.
+#[tokio::test(start_paused = true)]
+async fn a_newer_caller_does_not_replace_itself() {
+    let granted_after = Duration::from_millis(100);
+    let store = Arc::new(Recorder { granted_after, ..Recorder::default() });
+    let client = LockClient::builder().store(Arc::clone(&store) as _);
+    let newer = client.write("k").replace_after(Duration::from_millis(10)).acquire();
+    newer.await.unwrap().release().await.unwrap();
+    assert_eq!(*store.replaced.lock().unwrap(), []);
 }

@@ -44,13 +44,17 @@ fn of_one_key<'a>(holds: &[&'a Hold], past: &Past, windows: &Windows, verdict: &
 
 /// Whether a newer caller may have taken the lock from this holder by then: it had had the time for its own
 /// release, and the store has not confirmed one. A holder that ignores the request learns of it afterwards.
-fn may_be_taken(holder: &Hold, by: Nanos, past: &Past) -> bool {
+/// A release that is sent again, because its connection has ended, cannot find out: the first command may
+/// have released the lock.
+fn may_be_taken(holder: &Hold, by: Nanos, past: &Past, windows: &Windows) -> bool {
     let request = past.requests.get(holder.ask).filter(|ask| ask.family == Family::Replaced);
-    !holder.is_freed && request.is_some_and(|ask| ask.at + nanos(REPLACED_AFTER) <= by)
+    let was_its_own = holder.is_freed
+        && !windows.connections_may_end(holder.worker, (holder.begin, holder.over));
+    !was_its_own && request.is_some_and(|ask| ask.at + nanos(REPLACED_AFTER) <= by)
 }
 
 fn judge(hold: &Hold, other: &Hold, past: &Past, windows: &Windows, verdict: &mut Verdict) {
-    if may_be_taken(other, hold.begin, past) {
+    if may_be_taken(other, hold.begin, past, windows) {
         verdict.taken += 1;
         return;
     }
@@ -80,6 +84,7 @@ mod tests {
         },
         *,
     };
+    use crate::schedule::Lane;
 
     fn findings(holds: Vec<Hold>) -> usize {
         verdict_of(check, &past(holds), &quiet()).findings.len()
@@ -109,19 +114,26 @@ mod tests {
 
     #[test]
     fn a_holder_that_is_replaced_keeps_its_lock_for_a_while_and_until_it_releases() {
+        use crate::check::testing::window;
         let after = nanos(REPLACED_AFTER);
-        let findings = |begin, is_freed| {
+        let findings = |begin, is_freed, windows: &Windows| {
             let request = Ask { family: Family::Replaced, ..ask(0, 0, 0) };
             let ignores = Hold { is_freed, ..hold(0, Access::Write, 0, 10 * after) };
             let newer = Hold { ask: 1, ..hold(1, Access::Write, begin, 11 * after) };
             let holds = vec![ignores, newer];
             let past = Past { requests: vec![request], holds, ..Past::default() };
-            let verdict = verdict_of(check, &past, &quiet());
+            let verdict = verdict_of(check, &past, windows);
             (verdict.findings.len(), verdict.taken)
         };
-        assert_eq!(findings(after, false), (0, 1));
-        assert_eq!(findings(after - 1, false), (1, 0), "before its time");
-        assert_eq!(findings(after, true), (1, 0), "it was still in the store");
+        assert_eq!(findings(after, false, &quiet()), (0, 1));
+        assert_eq!(findings(after - 1, false, &quiet()), (1, 0), "before its time");
+        assert_eq!(findings(after, true, &quiet()), (1, 0), "it was still in the store");
+        let of = |row, lane, begin| window(row, lane, begin, begin + 1);
+        let ended = of(47, Lane::Servers, after);
+        assert_eq!(findings(after, true, &ended), (0, 1), "the release may have been sent again");
+        for elsewhere in [of(47, Lane::Servers, 20 * after), of(7, Lane::Worker(1), after)] {
+            assert_eq!(findings(after, true, &elsewhere), (1, 0), "over its own connection");
+        }
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub(super) fn quiet() -> Windows {
     Windows::new(Sort::Standalone, &[], &[])
 }
 
-fn window(row: u8, lane: Lane, begin: Nanos, end: Nanos) -> Windows {
+pub(super) fn window(row: u8, lane: Lane, begin: Nanos, end: Nanos) -> Windows {
     let window = Window { row, variant: 0, lane, begin, end, injected: true };
     Windows::new(Sort::Standalone, &[window], &[])
 }
