@@ -45,7 +45,8 @@ pub(crate) async fn resume(
     let hold = attempt.take_over(&request, &parked).await?;
     if let Some(scope) = &request.scope {
         let slot = scope.slot(client.owners.client(), &request.key);
-        if slot.hold().is_none() {
+        // A guard or a view may still have the one that was parked.
+        if !slot.hold().is_some_and(|before| matches!(before.is_live(), Ok(true))) {
             slot.set(&hold);
         }
     }

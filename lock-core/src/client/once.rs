@@ -176,6 +176,10 @@ impl Flight {
             let why = "`once` fills under the write lock: prepare it in write mode";
             return Err(InvalidOptions::new(why.to_owned()).into());
         }
+        if options.replace.is_some() {
+            let why = "`once` shares one result among its callers: drop replace_after";
+            return Err(InvalidOptions::new(why.to_owned()).into());
+        }
         options.fail_fast |= unlocked;
         let client = target.client.clone();
         let scope = scope.unwrap_or_else(|| client.scope());

@@ -81,7 +81,9 @@ pub(super) async fn acquire(
         // after it, under a greater token. The clock shows that there was no time for that, since each
         // caller requests first, or the store does.
         if LeaseInstant::now().since(began) < FIRST_LOOK && place.is_held() {
-            return Ok(guard);
+            // A newer caller of this process that came before this owner had its number takes it for a
+            // later one, and would not replace it.
+            return if newest.is_replaced() { Err(replaced()) } else { Ok(guard) };
         }
         let own = place.hold().lease.owner.to_string();
         let seen = client.inner().admin()?.inspect_holders(place_key).await?;
@@ -95,10 +97,11 @@ pub(super) async fn acquire(
     }
 }
 
-/// Whether the scope holds the key already, so that the acquisition is a re-entry.
+/// Whether the scope holds the key already, so that the acquisition is a re-entry. A lost hold is one too:
+/// the re-entry reports it.
 fn is_held(client: &LockClient, scope: Option<&Scope>, key: &LockKey) -> bool {
     let slot = |scope: &Scope| scope.holds().slot(client.inner().owners.client(), key);
-    scope.is_some_and(|scope| slot(scope).hold().is_some())
+    scope.and_then(|scope| slot(scope).hold()).is_some_and(|hold| !hold.was_released())
 }
 
 /// Resolves when the holder of a place has to give it up: for a newer caller, or with the error of a place
@@ -158,30 +161,49 @@ impl<'a> EarlierHolders<'a> {
             // A store that does not answer is the acquisition's to report.
             let seen = admin.inspect_holders(key.clone()).await.ok().flatten();
             let holders = seen.map(|seen| seen.holders).unwrap_or_default();
-            let holder = holders.into_iter().map(|holder| holder.owner).find(|it| self.is_of(it));
-            let since = holder.as_ref().and_then(|owner| requested.since(key, owner));
-            let waited = since.map(|since| since.elapsed());
+            let owners = holders.into_iter().map(|holder| holder.owner);
+            let owners: Vec<_> = owners.filter(|owner| self.is_of(owner)).collect();
+            let waited = |owner: &String| requested.since(key, owner).map(|since| since.elapsed());
+            let longest = owners.iter().max_by_key(|owner| waited(owner));
+            let waited = longest.and_then(waited);
             // Each is for this holder alone: the next one may be this very caller.
-            let done = match &holder {
-                Some(_) if waited.is_some_and(|waited| waited >= after) => {
-                    let forced = admin.force_release(key.clone(), holder.clone()).await;
-                    // A holder of this process learns it by its renewal: the store's message may
-                    // come before the client listens.
-                    self.client.schedule.renew_all(true);
+            let mut pause = LOOK_AGAIN;
+            let done = match longest {
+                Some(owner) if waited.is_some_and(|waited| waited >= after) => {
+                    let forced = admin.force_release(key.clone(), Some(owner.clone())).await;
+                    if matches!(forced, Ok(Some(_))) {
+                        // A holder of this process learns it by its renewal: the store's message may
+                        // come before the client listens.
+                        self.client.schedule.renew_taken(key);
+                    }
                     forced.map(drop)
                 }
-                Some(owner) if waited.is_none() => {
-                    let done = admin.request_release(key.clone(), holder.clone()).await;
-                    done.map(|_| requested.record(key, owner, after))
+                _ => {
+                    pause = pause.min(after.saturating_sub(waited.unwrap_or_default()));
+                    self.request(admin, key, &owners, after).await
                 }
-                _ => Ok(()),
             };
             if let Err(StoreError::Unsupported(what)) = done {
                 return what.into();
             }
-            let left = after.saturating_sub(waited.unwrap_or_default()).max(FIRST_LOOK);
-            sleep(LOOK_AGAIN.min(left)).await;
+            sleep(pause.max(FIRST_LOOK)).await;
         }
+    }
+
+    /// Requests the release of those that are not requested yet.
+    async fn request(
+        &self,
+        admin: &dyn StoreAdmin,
+        key: &LockKey,
+        owners: &[String],
+        after: Duration,
+    ) -> Result<(), StoreError> {
+        let requested = &self.client.newest_callers;
+        for owner in owners.iter().filter(|owner| requested.since(key, owner).is_none()) {
+            admin.request_release(key.clone(), Some(owner.clone())).await?;
+            requested.record(key, owner, owners, after);
+        }
+        Ok(())
     }
 
     /// Whether this owner is of an earlier caller.

@@ -13,6 +13,8 @@ use tokio::time::Instant;
 const SHORTEST: Duration = Duration::from_secs(1);
 /// How much before a slot's begin a job may start and still be in that slot; at most a tenth of the slot.
 const EARLY: Duration = Duration::from_secs(1);
+/// The latest time in a slot, since 1970: calendars end some time after the year 9999.
+const LATEST: Duration = Duration::from_secs(253_402_300_799);
 
 /// Slots of time, one after the other, in each of which a job is to run once: for
 /// [`Acquire::once_per`](crate::Acquire::once_per).
@@ -76,9 +78,14 @@ impl Slots {
     ///
     /// # Errors
     ///
-    /// [`InvalidOptions`] if the length is out of bounds, or the expression is not valid or has no time
-    /// before or after this one.
+    /// [`InvalidOptions`] if the length is out of bounds, the expression is not valid or has no time
+    /// before or after this one, or the time is beyond the year 9999.
     pub fn slot_at(&self, time: SystemTime) -> Result<Slot, InvalidOptions> {
+        let time = time.max(SystemTime::UNIX_EPOCH);
+        if since_epoch(time) > LATEST {
+            let why = "the time of a slot is beyond the year 9999: are its milliseconds seconds?";
+            return Err(InvalidOptions::new(why.to_owned()));
+        }
         let slot = self.containing(time + EARLY)?;
         let length = slot.ends.duration_since(slot.begins).unwrap_or_default();
         if length >= 10 * EARLY {
@@ -138,8 +145,8 @@ impl SlotClock {
     pub(super) fn left(&self) -> Duration {
         let (time, since) = self.called;
         let over = self.slot.ends + self.clock_difference;
-        let left = over.duration_since(time + since.elapsed()).unwrap_or_default();
-        left.min(MAX_DURATION)
+        let left = over.duration_since(time).unwrap_or_default();
+        left.saturating_sub(since.elapsed()).min(MAX_DURATION)
     }
 }
 
@@ -237,6 +244,24 @@ mod tests {
             Slots::every(length).slot_at(at(HOUR)).unwrap_err();
         }
         Slots::every(MAX_DURATION).slot_at(at(HOUR)).unwrap();
+    }
+
+    #[test]
+    fn times_beyond_the_calendar_are_refused() {
+        for seconds in [LATEST.as_secs() + 1, 1 << 50, i64::MAX.unsigned_abs()] {
+            let refused = Slots::every(HOUR).slot_at(at(Duration::from_secs(seconds)));
+            assert!(refused.unwrap_err().to_string().contains("9999"));
+        }
+        Slots::every(HOUR).slot_at(at(LATEST)).unwrap();
+        // A clock before 1970 is one that was never set.
+        let never_set = SystemTime::UNIX_EPOCH - Duration::from_secs(1 << 50);
+        Slots::every(HOUR).slot_at(never_set).unwrap();
+        #[cfg(feature = "cron")]
+        {
+            // Its search has a limit of its own.
+            Slots::cron("0 3 * * *").slot_at(at(LATEST)).unwrap_err();
+            Slots::cron("0 3 * * *").slot_at(never_set).unwrap();
+        }
     }
 
     #[test]

@@ -167,16 +167,19 @@ impl<T: Tenant> Gate<T> {
         let state = keys.entry(key.clone()).or_default();
         state.prune_cancelled(most_waiting);
         // A contender for a semaphore may still be granted a permit, and then more may be free: only
-        // the store knows. An attempt that does not wait must not be refused because of a contender
-        // whose answer is in flight, nor of the waiters behind that, so it contends beside it. Once the
-        // store has refused that contender, no permit is free, and the attempt is refused here.
-        let asks_only = access == Access::SingleContender && !waits && !state.refused;
-        let access = if asks_only { Access::StoreQueued } else { access };
+        // the store knows. An attempt that does not wait, or may not, must not be refused because of a
+        // contender whose answer is in flight, nor of the waiters behind that, so it contends beside it.
+        // Once the store has refused that contender, no permit is free, and the attempt is refused here.
+        let tries = !waits || most_waiting == 0;
+        let beside = access == Access::SingleContender && tries && !state.refused;
+        let access = if beside { Access::StoreQueued } else { access };
         // If the queue is in the store, an attempt that does not wait is sent to the store first:
-        // places there may belong to waiters that have given up. Waiters are refused here once as
-        // many of this process wait at the store as may.
+        // places there may belong to waiters that have given up. It takes none, so any number of them
+        // may be in flight.
+        let access = if access == Access::StoreQueued && !waits { Access::Holding } else { access };
+        // Waiters are refused here once as many of this process wait at the store as may.
         let (refused, in_line) = (state.waiting_at_store as usize, state.in_line());
-        let full = refused >= most_waiting.max(1) || in_line > most_waiting;
+        let full = refused >= most_waiting.max(1) || !tries && in_line > most_waiting;
         if access == Access::StoreQueued && waits && full {
             return EnterResult::Full(in_line);
         }
@@ -184,7 +187,7 @@ impl<T: Tenant> Gate<T> {
         // would keep a waiting writer out forever. An attempt that does not wait takes no place in the
         // store's queue, so it need not come after those that leave it.
         let behind_leavers = waits && state.is_behind_leavers(access);
-        if (asks_only || state.queued() == 0) && state.admits(access) && !behind_leavers {
+        if (beside || state.queued() == 0) && state.admits(access) && !behind_leavers {
             state.enter(access);
             return EnterResult::Admitted(self.permit(key, access));
         }

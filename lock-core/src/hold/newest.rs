@@ -19,10 +19,10 @@ pub(crate) struct NewestCallers {
     requested: Mutex<HashMap<LockKey, Requested>>,
 }
 
+/// Readers share a key, and each has its own time: the store lists them in any order.
 #[derive(Debug)]
 struct Requested {
-    owner: String,
-    since: Instant,
+    since: HashMap<String, Instant>,
     kept_until: Instant,
 }
 
@@ -32,7 +32,8 @@ pub(crate) struct NewestCaller {
     callers: Arc<NewestCallers>,
     key: LockKey,
     own: u64,
-    newest: watch::Receiver<u64>,
+    /// `None` once it is dropped.
+    newest: Option<watch::Receiver<u64>>,
 }
 
 impl NewestCallers {
@@ -42,17 +43,18 @@ impl NewestCallers {
         let newest = callers.entry(key.clone()).or_default();
         newest.send_modify(|number| *number += 1);
         let (own, newest) = (*newest.borrow(), newest.subscribe());
-        NewestCaller { callers: Arc::clone(self), key: key.clone(), own, newest }
+        NewestCaller { callers: Arc::clone(self), key: key.clone(), own, newest: Some(newest) }
     }
 
     /// Since when this owner is requested to release the key.
     pub(crate) fn since(&self, key: &LockKey, owner: &str) -> Option<Instant> {
         let requested = self.requested.lock();
-        requested.get(key).filter(|known| known.owner == owner).map(|known| known.since)
+        requested.get(key).and_then(|known| known.since.get(owner).copied())
     }
 
-    /// Records that this owner is requested from now on, and loses the key `after` this time.
-    pub(crate) fn record(&self, key: &LockKey, owner: &str, after: Duration) {
+    /// Records that this owner is requested from now on, and loses the key `after` this time. Of the
+    /// key's earlier owners those are forgotten that are not among its `holders`.
+    pub(crate) fn record(&self, key: &LockKey, owner: &str, holders: &[String], after: Duration) {
         let since = Instant::now();
         let mut requested = self.requested.lock();
         // Only before it grows, so that each request pays for few of the others.
@@ -60,24 +62,36 @@ impl NewestCallers {
             requested.retain(|_, known| known.kept_until > since);
         }
         let kept_until = since + after + KEPT;
-        requested.insert(key.clone(), Requested { owner: owner.to_owned(), since, kept_until });
+        let known = requested
+            .entry(key.clone())
+            .or_insert_with(|| Requested { since: HashMap::new(), kept_until });
+        known.since.retain(|owner, _| holders.contains(owner));
+        known.since.insert(owner.to_owned(), since);
+        known.kept_until = kept_until;
     }
 }
 
 impl NewestCaller {
     /// Resolves when a newer caller has come.
     pub(crate) async fn replaced(&self) {
-        let mut newest = self.newest.clone();
+        let Some(mut newest) = self.newest.clone() else { return };
         // The sender lives for as long as a caller of the key does.
         let _ = newest.wait_for(|number| *number != self.own).await;
+    }
+
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.newest.as_ref().is_none_or(|newest| *newest.borrow() != self.own)
     }
 }
 
 impl Drop for NewestCaller {
     fn drop(&mut self) {
         let mut callers = self.callers.waiting.lock();
+        // Under the lock: of two callers that end at once each would see the other's, and neither would
+        // remove the key.
+        self.newest = None;
         // Others of this key count on from its number: without them it may begin anew.
-        if callers.get(&self.key).is_some_and(|newest| newest.receiver_count() <= 1) {
+        if callers.get(&self.key).is_some_and(|newest| newest.receiver_count() == 0) {
             callers.remove(&self.key);
         }
     }
@@ -114,14 +128,43 @@ mod tests {
         let key = |text: &str| LockKey::try_from(text).expect("a key");
         let (one, after) = (key("chat:1"), KEPT * 10);
         assert!(callers.since(&one, "a:1").is_none());
-        callers.record(&one, "a:1", after);
+        callers.record(&one, "a:1", &[], after);
         let first = callers.since(&one, "a:1");
         assert!(first.is_some() && callers.since(&one, "a:2").is_none());
         for number in 0..10_000 {
             tokio::time::advance(KEPT / 1_000).await;
-            callers.record(&key(&format!("other:{number}")), "a:3", Duration::ZERO);
+            callers.record(&key(&format!("other:{number}")), "a:3", &[], Duration::ZERO);
         }
         assert_eq!(callers.since(&one, "a:1"), first, "it still has time");
         assert!(callers.requested.lock().len() < 4_000, "the others are forgotten");
+    }
+
+    #[test]
+    fn each_reader_has_its_own_time_until_it_is_gone() {
+        let (callers, after) = (NewestCallers::default(), KEPT);
+        let one = LockKey::try_from("chat:1").expect("a key");
+        let names = ["a:1", "b:1", "c:1"].map(str::to_owned);
+        callers.record(&one, &names[0], &names, after);
+        let first = callers.since(&one, &names[0]);
+        callers.record(&one, &names[1], &names, after);
+        assert!(first.is_some() && callers.since(&one, &names[0]) == first);
+        callers.record(&one, &names[2], &names[1..], after);
+        assert!(callers.since(&one, &names[0]).is_none());
+        assert!(callers.since(&one, &names[1]).is_some());
+    }
+
+    #[test]
+    fn callers_that_end_at_the_same_time_leave_nothing() {
+        let callers = Arc::<NewestCallers>::default();
+        for number in 0..5_000 {
+            let key = LockKey::try_from(format!("k:{number}")).expect("a key");
+            let both = [(); 2].map(|()| callers.enter(&key));
+            std::thread::scope(|threads| {
+                for caller in both {
+                    threads.spawn(|| drop(caller));
+                }
+            });
+        }
+        assert!(callers.waiting.lock().is_empty());
     }
 }

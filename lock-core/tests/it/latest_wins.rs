@@ -114,7 +114,20 @@ async fn a_re_entry_replaces_no_caller_that_waits() {
     sleep(AFTER * 3).await;
     assert!((&mut newer).now_or_never().is_none(), "it waits");
     drop((again, outer));
-    newer.await.unwrap().unwrap();
+    drop(newer.await.unwrap().unwrap());
+}
+
+/// A view keeps the hold that has ended.
+#[tokio::test(start_paused = true)]
+async fn a_released_hold_of_its_scope_is_no_re_entry() {
+    let (_, here, there) = clients();
+    let scope = here.scope();
+    let before = here.write("k").in_scope(&scope).acquire().await.unwrap();
+    let _view = before.view();
+    before.release().await.unwrap();
+    let _other = there.write("k").acquire().await.unwrap();
+    let newer = here.write("k").in_scope(&scope).replace_after(AFTER).wait(Duration::ZERO);
+    drop(newer.acquire().await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]

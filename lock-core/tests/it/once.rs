@@ -455,7 +455,8 @@ async fn a_lock_that_cannot_be_filled_under_is_refused_before_the_first_check() 
     let (store, shared) = (MemoryStore::new(), Arc::<Shared>::default());
     let client = client(&store);
     let semaphore = client.write("k").kind(Kind::Semaphore);
-    for lock in [client.lock(Mode::Read, "k"), semaphore] {
+    let replaces = client.write("k").replace_after(LONG);
+    for lock in [client.lock(Mode::Read, "k"), semaphore, replaces] {
         let refused = once(&shared, lock).await.unwrap();
         let Err(OnceError::Lock(LockError::Acquire(why))) = refused else { panic!("{refused:?}") };
         assert!(matches!(why, AcquireError::InvalidOptions(_)), "{why}");

@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, join_all},
+};
 use lock_conformance::{Feature, Fixture};
 use lock_core::{
     AcquireError, DowngradeError, ForcedRelease, InspectError, KeyPage, Kind, LeaseState,
@@ -18,7 +21,7 @@ use lock_core::{
     UpgradeError,
     store::{
         AcquireCommand, Acquired, LockSnapshot, LockStore, ReleaseCommand, Released, RenewCommand,
-        Renewal, StoreAdmin, StoreError, StoreFuture, StoreHealth, Unsupported,
+        Renewal, StoreAdmin, StoreError, StoreFuture, StoreHealth, Unavailable, Unsupported,
     },
 };
 use tokio::time::{Instant, sleep};
@@ -212,6 +215,10 @@ struct Recorder {
     unanswered: AtomicUsize,
     /// How long a grant takes to arrive.
     granted_after: Duration,
+    /// How often locks were inspected. The order of the holders changes each time.
+    inspected: AtomicUsize,
+    /// Whether it refuses to take locks away.
+    forces_nothing: bool,
 }
 
 impl LockStore for Recorder {
@@ -269,7 +276,19 @@ impl LockStore for Recorder {
 
 impl StoreAdmin for Recorder {
     fn inspect(&self, key: LockKey) -> StoreFuture<'_, Option<LockSnapshot>> {
-        StoreAdmin::inspect(&self.locks, key)
+        let times = self.inspected.fetch_add(1, Ordering::Relaxed);
+        let seen = StoreAdmin::inspect(&self.locks, key);
+        async move {
+            let mut seen = seen.await?;
+            if let Some(LockSnapshot { holders, .. }) = &mut seen
+                && !holders.is_empty()
+            {
+                let first = times % holders.len();
+                holders.rotate_left(first);
+            }
+            Ok(seen)
+        }
+        .boxed()
     }
 
     fn list(&self, prefix: String, after: Option<String>, _: usize) -> StoreFuture<'_, KeyPage> {
@@ -282,6 +301,9 @@ impl StoreAdmin for Recorder {
         if_held_by: Option<String>,
     ) -> StoreFuture<'_, Option<ForcedRelease>> {
         self.replaced.lock().unwrap().push(if_held_by.clone());
+        if self.forces_nothing {
+            return std::future::ready(Err(Unavailable::unsent("it is full").into())).boxed();
+        }
         self.locks.force_release(key, if_held_by)
     }
 
@@ -399,14 +421,6 @@ async fn a_release_without_an_answer_is_sent_again() {
     assert_eq!(releases(store, 3).await, [3, 1]);
 }
 
-/// The second command finds nothing, because the first one has released the lock.
-#[tokio::test(start_paused = true)]
-async fn a_release_that_was_executed_without_an_answer_is_no_loss() {
-    let store = Recorder { unanswered: AtomicUsize::new(1), ..Recorder::default() };
-    let client = LockClient::builder().store(Arc::new(store));
-    client.write("k").acquire().await.unwrap().release().await.unwrap();
-}
-
 /// With the write first the lock would be a read lock for a moment, and readers elsewhere would enter.
 #[tokio::test(start_paused = true)]
 async fn a_read_inside_a_write_is_released_first() {
@@ -444,4 +458,56 @@ async fn a_newer_caller_does_not_replace_itself() {
     let newer = client.write("k").replace_after(Duration::from_millis(10)).acquire();
     newer.await.unwrap().release().await.unwrap();
     assert_eq!(*store.replaced.lock().unwrap(), []);
+}
+
+/// The store lists readers in any order, and each of them would have its time anew.
+#[tokio::test(start_paused = true)]
+async fn readers_that_ignore_a_newer_caller_are_replaced() {
+    let store = Arc::new(Recorder::default());
+    let client = || LockClient::builder().store(Arc::clone(&store) as _);
+    let readers = [client(), client(), client()];
+    let mut guards = Vec::new();
+    for reader in &readers {
+        guards.push(reader.read("k").acquire().await.unwrap());
+    }
+    let newer = client();
+    let newer = newer.write("k").replace_after(Duration::from_secs(1)).wait(Duration::ZERO);
+    newer.acquire().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_takes_nothing_away_is_tried_four_times_a_second() {
+    let store = Arc::new(Recorder { forces_nothing: true, ..Recorder::default() });
+    let client = || LockClient::builder().store(Arc::clone(&store) as _);
+    let (here, there) = (client(), client());
+    let _holder = here.write("k").acquire().await.unwrap();
+    let _other = there.write("other").acquire().await.unwrap();
+    let newer = there.write("k").replace_after(Duration::from_secs(1)).wait(Duration::ZERO);
+    newer.acquire().await.unwrap_err();
+    // A request, and for a second and a half.
+    let replaced = store.replaced.lock().unwrap().len();
+    assert!((3..=8).contains(&replaced), "{replaced}");
+    assert!(store.renewed.lock().unwrap().is_empty(), "no lock of its own was taken away");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tries_for_permits_are_refused_by_the_store_alone() {
+    let granted_after = Duration::from_millis(50);
+    let store = Arc::new(Recorder { granted_after, ..Recorder::default() });
+    let client = LockClient::builder().store(store);
+    let tries = (0..200).map(|_| client.semaphore("s", 1_000).permit().try_acquire());
+    for granted in join_all(tries).await {
+        drop(granted.unwrap());
+    }
+    let without_waiters = (0..20).map(|_| {
+        let permit = client.semaphore("t", 1_000).permit();
+        permit.max_waiters(0).wait(Duration::from_secs(60)).acquire()
+    });
+    for granted in join_all(without_waiters).await {
+        drop(granted.unwrap());
+    }
+    let reads = (0..200).map(|_| client.read("r").kind(Kind::FairReadWrite).try_acquire());
+    for granted in join_all(reads).await {
+        drop(granted.unwrap());
+    }
 }

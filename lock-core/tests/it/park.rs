@@ -235,6 +235,12 @@ async fn a_resumed_lock_is_reentrant_in_its_scope() {
         assert_eq!(inner.fencing_token(), guard.fencing_token());
         let again = guard.view().park(LEASE).await;
         assert!(matches!(again, Err(ParkError::Shared { .. })));
+        drop(inner);
+        // The guard of a hold that was parked is no hold of the scope.
+        let ticket = guard.view().park(LEASE).await.unwrap();
+        let _resumed = there.resume(&ticket).await.unwrap();
+        drop(there.write("k").try_acquire().await.expect("it is the scope's own"));
+        drop(guard);
     };
     there.scope().run(work).await;
     assert!(Scope::current().is_none());

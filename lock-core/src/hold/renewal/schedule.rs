@@ -135,7 +135,8 @@ impl Schedule {
         self.lock().leases.first_key_value().map(|(at, _)| *at)
     }
 
-    /// The live leases on a key. Scans all leases: for tests, and while the store is down.
+    /// The live leases on a key. Scans all leases: for tests, while the store is down, and after a lock
+    /// was taken away.
     pub(crate) fn leases_on(&self, key: &LockKey) -> Vec<Arc<Lease>> {
         let leases: Vec<_> = self.lock().leases.values().filter_map(Weak::upgrade).collect();
         leases.into_iter().filter(|lease| lease.key == *key).collect()
@@ -154,11 +155,20 @@ impl Schedule {
     /// Has every lease checked now, because some may be gone.
     pub(crate) fn renew_all(&self, some_were_taken: bool) {
         let leases: Vec<_> = self.lock().leases.values().filter_map(Weak::upgrade).collect();
+        self.renew_now(leases, some_were_taken);
+    }
+
+    /// Has the leases on a key checked now, because they were taken away.
+    pub(crate) fn renew_taken(&self, key: &LockKey) {
+        self.renew_now(self.leases_on(key), true);
+    }
+
+    fn renew_now(&self, leases: Vec<Arc<Lease>>, may_be_taken: bool) {
         let now = LeaseInstant::now();
         for lease in leases {
             // If the renewal finds the lease gone then, the loss is reported as taken away by an
             // operator.
-            lease.state().may_be_taken |= some_were_taken;
+            lease.state().may_be_taken |= may_be_taken;
             self.add_at(&lease, now);
         }
     }

@@ -48,8 +48,8 @@ fn of_one_key<'a>(holds: &[&'a Hold], past: &Past, windows: &Windows, verdict: &
 /// have released the lock.
 fn may_be_taken(holder: &Hold, by: Nanos, past: &Past, windows: &Windows) -> bool {
     let request = past.requests.get(holder.ask).filter(|ask| ask.family == Family::Replaced);
-    let was_its_own = holder.is_freed
-        && !windows.connections_may_end(holder.worker, (holder.begin, holder.over));
+    let was_its_own =
+        holder.is_freed && !windows.connections_may_end(holder.worker, (holder.begin, holder.over));
     !was_its_own && request.is_some_and(|ask| ask.at + nanos(REPLACED_AFTER) <= by)
 }
 
@@ -129,8 +129,9 @@ mod tests {
         assert_eq!(findings(after - 1, false, &quiet()), (1, 0), "before its time");
         assert_eq!(findings(after, true, &quiet()), (1, 0), "it was still in the store");
         let of = |row, lane, begin| window(row, lane, begin, begin + 1);
-        let ended = of(47, Lane::Servers, after);
-        assert_eq!(findings(after, true, &ended), (0, 1), "the release may have been sent again");
+        for ended in [of(47, Lane::Servers, after), of(1, Lane::Worker(0), after)] {
+            assert_eq!(findings(after, true, &ended), (0, 1), "it may have been sent again");
+        }
         for elsewhere in [of(47, Lane::Servers, 20 * after), of(7, Lane::Worker(1), after)] {
             assert_eq!(findings(after, true, &elsewhere), (1, 0), "over its own connection");
         }

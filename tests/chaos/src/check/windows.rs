@@ -187,18 +187,19 @@ impl Windows {
         &self.stalled
     }
 
-    /// Whether a connection of this worker may have ended, so that commands were sent again.
+    /// Whether a connection of this worker may have ended, so that commands were sent again. A worker that
+    /// was stopped replaces one that seems to be silent.
     pub(crate) fn connections_may_end(&self, worker: usize, span: Span) -> bool {
         let of_its_links = |row, variant| {
             matches!(of_worker(row, variant), OfWorker::BlackHole | OfWorker::OtherLink)
         };
-        self.windows.iter().any(|window| {
-            touches(span, &[(window.begin, window.end + BACKOFF)])
-                && match window.lane {
-                    Lane::Servers => true,
-                    Lane::Worker(at) => at == worker && of_its_links(window.row, window.variant),
-                }
-        })
+        let ends_them = |window: &Window| match window.lane {
+            Lane::Servers => true,
+            Lane::Worker(at) => at == worker && of_its_links(window.row, window.variant),
+        };
+        let mut ends = self.windows.iter().filter(|window| ends_them(window));
+        touches(span, self.stops(worker))
+            || ends.any(|window| touches(span, &[(window.begin, window.end + BACKOFF)]))
     }
 
     /// When a worker could hear nothing from Redis, or nothing that it said was received: each fault for
