@@ -12,6 +12,7 @@
 
 use std::{future::Future, time::Duration};
 
+use futures_util::FutureExt;
 use lock_key::{MAX_DURATION, MAX_KEY_BYTES};
 use lock_store::{
     InvalidOptions, LockKey, OwnerId, StoreAdmin, StoreError, Unavailable, runtime::LeaseInstant,
@@ -83,7 +84,8 @@ pub(super) async fn acquire(
         if LeaseInstant::now().since(began) < FIRST_LOOK && place.is_held() {
             // A newer caller of this process that came before this owner had its number takes it for a
             // later one, and would not replace it.
-            return if newest.is_replaced() { Err(replaced()) } else { Ok(guard) };
+            let is_replaced = newest.replaced().now_or_never().is_some();
+            return if is_replaced { Err(replaced()) } else { Ok(guard) };
         }
         let own = place.hold().lease.owner.to_string();
         let seen = client.inner().admin()?.inspect_holders(place_key).await?;

@@ -258,7 +258,7 @@ mod tests {
         Slots::every(HOUR).slot_at(never_set).unwrap();
         #[cfg(feature = "cron")]
         {
-            // Its search has a limit of its own.
+            // Cron expressions are not searched as far.
             Slots::cron("0 3 * * *").slot_at(at(LATEST)).unwrap_err();
             Slots::cron("0 3 * * *").slot_at(never_set).unwrap();
         }

@@ -78,10 +78,6 @@ impl NewestCaller {
         // The sender lives for as long as a caller of the key does.
         let _ = newest.wait_for(|number| *number != self.own).await;
     }
-
-    pub(crate) fn is_replaced(&self) -> bool {
-        self.newest.as_ref().is_none_or(|newest| *newest.borrow() != self.own)
-    }
 }
 
 impl Drop for NewestCaller {

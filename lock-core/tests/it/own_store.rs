@@ -487,7 +487,7 @@ async fn a_store_that_takes_nothing_away_is_tried_four_times_a_second() {
     // A request, and for a second and a half.
     let replaced = store.replaced.lock().unwrap().len();
     assert!((3..=8).contains(&replaced), "{replaced}");
-    assert!(store.renewed.lock().unwrap().is_empty(), "no lock of its own was taken away");
+    assert!(store.renewed.lock().unwrap().is_empty(), "none of its locks was taken away");
 }
 
 #[tokio::test(start_paused = true)]

@@ -25,7 +25,7 @@ const BEFORE_SCRIPTS: [&str; 6] =
     ["select", "cluster|slots", "cluster", "script|load", "script", "evalsha"];
 
 /// The rights of a connection that no script needs: to be woken, to be found by operators, to be ended.
-const BESIDE_SCRIPTS: [&str; 8] = [
+const BESIDE_SCRIPTS: [&str; 9] = [
     "+hello",
     "+ping",
     "+info",
@@ -34,6 +34,7 @@ const BESIDE_SCRIPTS: [&str; 8] = [
     "+client|setname",
     "+client|info",
     "+client|kill",
+    "~lock_client:*",
 ];
 
 impl Server {
