@@ -172,11 +172,10 @@ impl<T: Tenant> Gate<T> {
         // Once the store has refused that contender, no permit is free, and the attempt is refused here.
         let tries = !waits || most_waiting == 0;
         let beside = access == Access::SingleContender && tries && !state.refused;
-        let access = if beside { Access::StoreQueued } else { access };
         // If the queue is in the store, an attempt that does not wait is sent to the store first:
-        // places there may belong to waiters that have given up. It takes none, so any number of them
-        // may be in flight.
-        let access = if access == Access::StoreQueued && !waits { Access::Holding } else { access };
+        // places there may belong to waiters that have given up. Any number of both may be in flight.
+        let beside_all = beside || access == Access::StoreQueued && !waits;
+        let access = if beside_all { Access::Holding } else { access };
         // Waiters are refused here once as many of this process wait at the store as may.
         let (refused, in_line) = (state.waiting_at_store as usize, state.in_line());
         let full = refused >= most_waiting.max(1) || !tries && in_line > most_waiting;
