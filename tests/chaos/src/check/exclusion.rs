@@ -48,8 +48,8 @@ fn of_one_key<'a>(holds: &[&'a Hold], past: &Past, windows: &Windows, verdict: &
 /// have released the lock.
 fn may_be_taken(holder: &Hold, by: Nanos, past: &Past, windows: &Windows) -> bool {
     let request = past.requests.get(holder.ask).filter(|ask| ask.family == Family::Replaced);
-    let was_its_own = holder.is_freed
-        && !windows.connections_may_end(holder.worker, (holder.begin, holder.over));
+    let was_its_own =
+        holder.is_freed && !windows.connections_may_end(holder.worker, (holder.begin, holder.over));
     !was_its_own && request.is_some_and(|ask| ask.at + nanos(REPLACED_AFTER) <= by)
 }
 
