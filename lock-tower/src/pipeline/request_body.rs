@@ -49,6 +49,7 @@ mod with_axum {
     use http::{HeaderMap, Request, request::Parts};
     use http_body::Body as _;
     use http_body_util::{BodyExt, Full, LengthLimitError};
+    use lock_key::MAX_DURATION;
     use lock_policy::Outcome;
     use tokio::time::{Instant, timeout_at};
 
@@ -107,7 +108,8 @@ mod with_axum {
             Err(pending.policy.reject(pending.mode, rejection))
         };
         let limit = pending.policy.settings.body_timeout.unwrap_or(DEFAULT_TIMEOUT);
-        let ends = Instant::now() + limit;
+        // Clamped: larger sums overflow, and a layer's limit is not bounded as a policy file's is.
+        let ends = Instant::now() + limit.min(MAX_DURATION);
         let deadline = context.deadline.map(|deadline| deadline.moment());
         let until = deadline.map_or(ends, |deadline| deadline.min(ends));
         let mut waiting = WaitingBody::of(pending.policy.bodies.as_ref());

@@ -149,6 +149,15 @@ async fn the_time_of_the_body_is_the_requests() {
     assert_eq!(began.elapsed(), 6 * SECOND);
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_longest_times_are_no_error() {
+    let forever = Duration::MAX;
+    let locks = LockClient::in_memory();
+    let lock = lock(&locks).body_timeout(forever).wait(forever).reserve(forever);
+    let app = app(lock.replace_after(forever));
+    assert_eq!(ask(&app, chunks(&[3])).await.text, "3");
+}
+
 /// One line opts out.
 #[tokio::test(start_paused = true)]
 async fn a_streamed_upload_is_read_under_its_lock() {
