@@ -42,7 +42,7 @@ fn warn_of_another_type(pending: &PendingLocks) {
 
 #[cfg(feature = "axum")]
 mod with_axum {
-    use std::{any::Any, error::Error, time::Duration};
+    use std::{any::Any, error::Error, mem, time::Duration};
 
     use axum::{RequestExt, body::Body};
     use bytes::{Bytes, BytesMut};
@@ -113,7 +113,7 @@ mod with_axum {
         let deadline = context.deadline.map(|deadline| deadline.moment());
         let until = deadline.map_or(ends, |deadline| deadline.min(ends));
         let mut waiting = WaitingBody::of(pending.policy.bodies.as_ref());
-        let (mut chunks, mut trailers) = (Vec::new(), None);
+        let (mut sent, mut trailers) = (Sent::default(), None);
         loop {
             let Ok(frame) = timeout_at(until, body.frame()).await else {
                 if until < ends {
@@ -133,7 +133,7 @@ mod with_axum {
                             );
                             return rejected(Outcome::Overloaded, why);
                         }
-                        chunks.push(data);
+                        sent.add(data);
                     }
                     Err(frame) => trailers = frame.into_trailers().ok(),
                 },
@@ -142,10 +142,10 @@ mod with_axum {
                     return rejected(Outcome::BodyTooLarge, why);
                 }
                 // The handler finds the error where it would have found it.
-                Some(Err(why)) => return Ok((broken(chunks, why), waiting)),
+                Some(Err(why)) => return Ok((broken(sent.whole(), why), waiting)),
             }
         }
-        Ok((whole(chunks, trailers), waiting))
+        Ok((whole(sent.whole(), trailers), waiting))
     }
 
     fn is_too_long(why: &axum::Error) -> bool {
@@ -159,16 +159,32 @@ mod with_axum {
         false
     }
 
-    fn whole(mut chunks: Vec<Bytes>, trailers: Option<HeaderMap>) -> Body {
-        let bytes = match chunks.len() {
-            // Most bodies have one, which is not copied.
-            0 | 1 => chunks.pop().unwrap_or_default(),
-            _ => {
-                let mut whole = BytesMut::with_capacity(chunks.iter().map(Bytes::len).sum());
-                chunks.iter().for_each(|chunk| whole.extend_from_slice(chunk));
-                whole.freeze()
+    /// What was sent of a body. A list of its pieces would take 32 bytes and a buffer for each, however
+    /// short: a client that sends single bytes could fill far more memory than the bound of all bodies.
+    #[derive(Default)]
+    struct Sent {
+        /// Most bodies have one piece, which is not copied.
+        first: Bytes,
+        /// All of them, once there are several.
+        all: BytesMut,
+    }
+
+    impl Sent {
+        fn add(&mut self, piece: Bytes) {
+            if self.first.is_empty() && self.all.is_empty() {
+                self.first = piece;
+                return;
             }
-        };
+            self.all.extend_from_slice(&mem::take(&mut self.first));
+            self.all.extend_from_slice(&piece);
+        }
+
+        fn whole(self) -> Bytes {
+            if self.all.is_empty() { self.first } else { self.all.freeze() }
+        }
+    }
+
+    fn whole(bytes: Bytes, trailers: Option<HeaderMap>) -> Body {
         match trailers {
             None => Body::from(bytes),
             Some(trailers) => {
@@ -178,9 +194,8 @@ mod with_axum {
         }
     }
 
-    fn broken(chunks: Vec<Bytes>, why: axum::Error) -> Body {
-        let sent = chunks.into_iter().map(Ok).chain([Err(why)]);
-        Body::from_stream(futures_util::stream::iter(sent))
+    fn broken(bytes: Bytes, why: axum::Error) -> Body {
+        Body::from_stream(futures_util::stream::iter([Ok(bytes), Err(why)]))
     }
 }
 
