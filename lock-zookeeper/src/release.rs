@@ -117,6 +117,9 @@ impl ZooKeeperStore {
         if changes && !self.become_reader(&contender, &mut state, &session).await? {
             return Ok(Downgraded::Lost);
         }
+        // Before the confirmation: if the caller gives that up, the command comes again, and finds the
+        // read here.
+        state.holds = after;
         // A change proves that the znode was there, if the leader knows that the session is alive.
         // Otherwise the downgraded hold could be relied upon although the session is about to end.
         if !changes || !was_known {
@@ -126,7 +129,6 @@ impl ZooKeeperStore {
                 return Ok(Downgraded::Lost);
             }
         }
-        state.holds = after;
         Ok(Downgraded::Done)
     }
 }

@@ -39,10 +39,14 @@ impl Znode {
         }
     }
 
-    /// A reader with the sequence of the write that it follows.
+    /// A reader with the sequence of the write that it follows. `None` if that was not created, or is
+    /// such a reader itself, whose name has no sequence of its own.
     pub(crate) fn read_after(write: &Self) -> Option<Self> {
         let (name, _) = write.created.as_ref()?;
         let sequence = name.strip_prefix(write.prefix.as_str())?;
+        if sequence.is_empty() {
+            return None;
+        }
         let prefix = format!("{}{sequence}", Role::Read.new_name());
         let folder = write.folder.clone();
         Some(Self {
@@ -221,5 +225,28 @@ impl Znode {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::ContenderName;
+
+    fn created(mut znode: Znode, sequence: &str) -> Znode {
+        znode.created = Some((format!("{}{sequence}", znode.prefix), 7));
+        znode
+    }
+
+    #[test]
+    fn a_read_takes_the_place_of_a_write_and_nothing_that_of_a_read() {
+        let write = Znode::new("/lock/k".to_owned(), Role::Write);
+        assert!(Znode::read_after(&write).is_none(), "it was not created");
+        let write = created(write, "0000000012");
+        let read = created(Znode::read_after(&write).expect("a read"), "");
+        let parsed = read.name().and_then(ContenderName::parse);
+        let parsed = parsed.map(|parsed| (parsed.role, parsed.sequence));
+        assert_eq!(parsed, Some((Role::Read, "0000000012")));
+        assert!(Znode::read_after(&read).is_none());
     }
 }
