@@ -156,6 +156,20 @@ impl Znode {
         Ok(self.created.is_some())
     }
 
+    /// Whether it is there: its creation may not have been answered, or an operator may have deleted it.
+    pub(crate) async fn is_there(&mut self, session: &Session) -> Result<bool, Error> {
+        if self.in_doubt {
+            return self.find(session).await;
+        }
+        let Some(name) = self.name() else { return Ok(false) };
+        let children = session.children_now(&self.folder).await?;
+        let is_there = children.iter().any(|child| child == name);
+        if !is_there {
+            self.vanished();
+        }
+        Ok(is_there)
+    }
+
     /// Deletes it, and returns whether it was there.
     ///
     /// After an error, and when it is dropped, it may still be there: it is to be called again.

@@ -108,3 +108,26 @@ async fn a_downgrade_that_is_sent_again_leaves_the_read_where_it_is() {
     assert_eq!(scene.release(&holder, Mode::Read).await, Released::Freed);
     assert_eq!(scene.znodes.ephemerals("/lock").await, [""; 0]);
 }
+
+/// In a second turn it would be behind one that waits for its own permit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_contender_that_has_its_permit_takes_no_second_turn() {
+    let scene = Scene::start().await;
+    let [first, second] = [0; 2].map(|_| scene.holder(Kind::Semaphore));
+    let waits_for_permit = async |holder: &Holder| {
+        let mut command = AcquireCommand::new(holder.clone(), Mode::Write, LEASE);
+        command.place = Some(LEASE);
+        scene.store.acquire(command).await.unwrap()
+    };
+    scene.silence().await;
+    let has_permit = async || {
+        scene.znodes.children("/lock/k/leases").await.len() == 1
+            && scene.znodes.children("/lock/k/locks").await.is_empty()
+    };
+    drop_once(waits_for_permit(&first), has_permit).await;
+    let answer = waits_for_permit(&second).await;
+    assert!(matches!(answer, Acquired::Busy { .. }), "{answer:?}");
+    assert_eq!(waits_for_permit(&first).await, Acquired::Granted(None));
+    assert_eq!(scene.release(&first, Mode::Write).await, Released::Freed);
+    assert_eq!(waits_for_permit(&second).await, Acquired::Granted(None));
+}
