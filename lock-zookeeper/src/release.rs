@@ -8,7 +8,7 @@ use super::{
     line::divide,
     names::Role,
     session::Session,
-    store::{ZooKeeperStore, is_among, unavailable},
+    store::{ZooKeeperStore, unavailable},
     znode::Znode,
 };
 
@@ -124,8 +124,8 @@ impl ZooKeeperStore {
         // Otherwise the downgraded hold could be relied upon although the session is about to end.
         if !changes || !was_known {
             let held = session.confirm().await.map_err(unavailable)?;
-            if !is_among(&held, &state.znode) {
-                self.contenders.remove(&contender);
+            if !state.znode.is_among(&held) {
+                self.contenders.abandon(&contender);
                 return Ok(Downgraded::Lost);
             }
         }

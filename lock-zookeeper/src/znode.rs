@@ -1,6 +1,9 @@
 //! One znode of a contender: created once, and deleted until it is certain that it is gone.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    collections::HashSet,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use futures_util::future::join;
 use zookeeper_client::{Acls, CreateMode, Error, MultiWriteError};
@@ -75,6 +78,13 @@ impl Znode {
     /// Whether it may exist.
     pub(crate) fn may_exist(&self) -> bool {
         self.in_doubt || self.created.is_some()
+    }
+
+    /// Whether it is among these paths. A reader that follows a write has its whole name before it is
+    /// created.
+    pub(crate) fn is_among(&self, held: &HashSet<String>) -> bool {
+        let in_doubt = || self.in_doubt.then(|| format!("{}/{}", self.folder, self.prefix));
+        self.path().or_else(in_doubt).is_some_and(|path| held.contains(&path))
     }
 
     /// It is not there any more, in a way that needs no deletion.

@@ -73,6 +73,17 @@ impl Scene {
     async fn has_reader(&self) -> bool {
         self.znodes.children("/lock/k").await.iter().any(|name| name.contains("__READ__"))
     }
+
+    /// An owner with a read inside of its write, which it has released; the caller had no answer.
+    async fn releases_its_write(&self) -> Holder {
+        let holder = self.holder(Kind::ReadWrite);
+        assert!(matches!(self.acquire(&holder, Mode::Write, 1).await, Acquired::Granted(Some(_))));
+        assert_eq!(self.acquire(&holder, Mode::Read, 1).await, Acquired::Granted(None));
+        self.proxy.black_hole(Direction::ToClient);
+        drop_once(self.release(&holder, Mode::Write), async || self.has_reader().await).await;
+        self.proxy.pass();
+        holder
+    }
 }
 
 /// Drops a command once its effect is there.
@@ -130,4 +141,25 @@ async fn a_contender_that_has_its_permit_takes_no_second_turn() {
     assert_eq!(waits_for_permit(&first).await, Acquired::Granted(None));
     assert_eq!(scene.release(&first, Mode::Write).await, Released::Freed);
     assert_eq!(waits_for_permit(&second).await, Acquired::Granted(None));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_that_has_taken_the_place_of_its_write_is_renewed_and_entered_again() {
+    let scene = Scene::start().await;
+    let holder = scene.releases_its_write().await;
+    assert_eq!(scene.renew(&holder).await, [Renewal::Renewed]);
+    assert_eq!(scene.acquire(&holder, Mode::Read, 2).await, Acquired::Granted(None));
+    assert_eq!(scene.release(&holder, Mode::Write).await, Released::StillHeld);
+    assert_eq!(scene.renew(&holder).await, [Renewal::Renewed]);
+    scene.release(&holder, Mode::Read).await;
+    assert_eq!(scene.znodes.ephemerals("/lock").await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_that_has_become_a_read_is_not_entered_again_and_leaves_no_znode() {
+    let scene = Scene::start().await;
+    let holder = scene.releases_its_write().await;
+    assert_eq!(scene.acquire(&holder, Mode::Write, 2).await, Acquired::Lost);
+    let free = async || scene.znodes.ephemerals("/lock").await.is_empty();
+    eventually("no znode", LIMIT, free).await;
 }
