@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lock_store::{AcquireCommand, Acquired, Kind, StoreError};
+use lock_store::{AcquireCommand, Acquired, Kind, Mode, StoreError};
 use zookeeper_client::{Error, OneshotWatcher};
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
     names::Role,
     semaphore::permits_in_use,
     session::{Session, retry},
-    store::{ZooKeeperStore, is_among, unavailable},
+    store::{ZooKeeperStore, unavailable},
     strangers::has_strangers,
     tokens::token_of,
 };
@@ -120,7 +120,7 @@ impl ZooKeeperStore {
     async fn enter_again(
         &self,
         command: &AcquireCommand,
-        contender: &Contender,
+        contender: &Arc<Contender>,
         state: &mut ContenderState,
         session: &Session,
     ) -> Result<Acquired, StoreError> {
@@ -132,8 +132,13 @@ impl ZooKeeperStore {
         // Holds are counted in this process, but only the ensemble knows whether the znode still
         // exists. Without this the scope would enter again a lock that an operator has taken away.
         let held = session.confirm().await.map_err(unavailable)?;
-        if !is_among(&held, &state.znode) {
-            self.contenders.remove(contender);
+        // A write is held by its own znode alone: a read that has taken its place excludes no readers.
+        let is_held = match command.mode {
+            Mode::Write => state.znode.is_among(&held),
+            Mode::Read => state.is_held(&held),
+        };
+        if !is_held {
+            self.contenders.abandon(contender);
             return Ok(Acquired::Lost);
         }
         *state.holds.of_mut(command.mode) = have.max(command.holds);

@@ -1,6 +1,9 @@
 //! The contenders of this client that are or may be in the store: one for each owner of each key.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use lock_store::{
     Holder, Holds, Kind, LockKey, Mode, NotifyState, OwnerId, WakeupReceiver, runtime::Mutex,
@@ -95,6 +98,14 @@ impl ContenderState {
 
     pub(crate) fn may_be_stored(&mut self) -> bool {
         self.znodes().any(|znode| znode.may_exist())
+    }
+
+    /// Whether it has a hold among these paths: a write, or the read that has taken its place by a command
+    /// whose answer did not come.
+    pub(crate) fn is_held(&self, held: &HashSet<String>) -> bool {
+        let next = self.next.as_ref();
+        !self.holds.none()
+            && (self.znode.is_among(held) || next.is_some_and(|next| next.is_among(held)))
     }
 
     /// Everything of it that may be in the store.

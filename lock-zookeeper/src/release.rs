@@ -8,7 +8,7 @@ use super::{
     line::divide,
     names::Role,
     session::Session,
-    store::{ZooKeeperStore, is_among, unavailable},
+    store::{ZooKeeperStore, unavailable},
     znode::Znode,
 };
 
@@ -117,16 +117,18 @@ impl ZooKeeperStore {
         if changes && !self.become_reader(&contender, &mut state, &session).await? {
             return Ok(Downgraded::Lost);
         }
+        // Before the confirmation: if the caller gives that up, the command comes again, and finds the
+        // read here.
+        state.holds = after;
         // A change proves that the znode was there, if the leader knows that the session is alive.
         // Otherwise the downgraded hold could be relied upon although the session is about to end.
         if !changes || !was_known {
             let held = session.confirm().await.map_err(unavailable)?;
-            if !is_among(&held, &state.znode) {
-                self.contenders.remove(&contender);
+            if !state.znode.is_among(&held) {
+                self.contenders.abandon(&contender);
                 return Ok(Downgraded::Lost);
             }
         }
-        state.holds = after;
         Ok(Downgraded::Done)
     }
 }

@@ -41,15 +41,48 @@ impl ZooKeeperStore {
         if holds_another_recipe(session, folder).await? {
             return Ok(TryOutcome::Refused(Acquired::WrongKind));
         }
-        let leases = format!("{folder}/{PERMITS}");
+        // An earlier try may have created the permit, with no answer to what came after. With a second
+        // turn this contender would be behind others that wait for the very permit that it has.
+        if !state.znode.is_there(session).await? {
+            let refused = self.wait_for_turn(command, contender, state, session, data).await?;
+            if let Some(refused) = refused {
+                return Ok(TryOutcome::Refused(refused));
+            }
+            // Only the first in line takes a permit: no other can take one between this look and the
+            // creation that follows. If its session has ended meanwhile, that creation fails.
+            let leases = format!("{folder}/{PERMITS}");
+            if self.watch_permits(contender, state, session, &leases).await? >= permits {
+                return Ok(TryOutcome::Refused(BUSY));
+            }
+            state.znode.create(session, data).await?;
+        }
+        // The permit is the holder's now. Its place in line is deleted at once: until then no other
+        // contender takes a permit, although more may be free.
+        if let Some(queue) = &mut state.queue {
+            queue.delete(session).await?;
+        }
+        Ok(TryOutcome::Holds)
+    }
+
+    /// Returns why the contender is not the first in line; `None` if it is.
+    async fn wait_for_turn(
+        &self,
+        command: &AcquireCommand,
+        contender: &Arc<Contender>,
+        state: &mut ContenderState,
+        session: &Arc<Session>,
+        data: &str,
+    ) -> Result<Option<Acquired>, Error> {
+        let permits = usize::try_from(command.permits).unwrap_or(usize::MAX);
+        let folder = &contender.path;
         loop {
             let Some(queue) = &mut state.queue else {
-                return Ok(TryOutcome::Refused(Acquired::Lost));
+                return Ok(Some(Acquired::Lost));
             };
             let turns = queue.create(session, data).await?;
             match position_of(&turns, queue.name().unwrap_or_default()) {
-                Position::Holds => break,
-                Position::OtherRecipe => return Ok(TryOutcome::Refused(Acquired::WrongKind)),
+                Position::Holds => return Ok(None),
+                Position::OtherRecipe => return Ok(Some(Acquired::WrongKind)),
                 Position::Gone => queue.vanished(),
                 Position::Behind(name) => {
                     let path = format!("{folder}/{TURNS}/{name}");
@@ -60,29 +93,15 @@ impl ZooKeeperStore {
                     let is_about_to =
                         command.place.is_none() && permits_in_use(session, folder).await? < permits;
                     if !is_about_to {
-                        return Ok(TryOutcome::Refused(BUSY));
+                        return Ok(Some(BUSY));
                     }
                     let taken = tokio::time::timeout(self.turn(), state.watched()).await;
                     if taken.is_err() {
-                        return Ok(TryOutcome::Refused(BUSY));
+                        return Ok(Some(BUSY));
                     }
                 }
             }
         }
-        // Only the first in line takes a permit: no other can take one between this look and the
-        // creation that follows. If its session has ended meanwhile, that creation fails.
-        if !state.znode.may_exist()
-            && self.watch_permits(contender, state, session, &leases).await? >= permits
-        {
-            return Ok(TryOutcome::Refused(BUSY));
-        }
-        state.znode.create(session, data).await?;
-        // The permit is the holder's now. Its place in line is deleted at once: until then no other
-        // contender takes a permit, although more may be free.
-        if let Some(queue) = &mut state.queue {
-            queue.delete(session).await?;
-        }
-        Ok(TryOutcome::Holds)
     }
 
     /// Returns how many permits are free, for a semaphore of this size; negative if too many are in

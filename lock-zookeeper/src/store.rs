@@ -1,6 +1,6 @@
 //! The commands of the store.
 
-use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt,
@@ -23,7 +23,6 @@ use super::{
     requests::ReleaseRequests,
     session::is_lost,
     sessions::Sessions,
-    znode::Znode,
 };
 
 /// How long a shutdown waits until the ensemble has confirmed that the session has ended.
@@ -130,10 +129,7 @@ impl ZooKeeperStore {
         for command in commands {
             let contender = self.contenders.get(&command.holder);
             let is_held = match contender.filter(|one| one.session == session.number) {
-                Some(contender) => {
-                    let state = contender.state.lock().await;
-                    !state.holds.none() && is_among(&held, &state.znode)
-                }
+                Some(contender) => contender.state.lock().await.is_held(&held),
                 None => false,
             };
             renewed.push(if is_held { Renewal::Renewed } else { Renewal::Lost });
@@ -155,10 +151,6 @@ impl ZooKeeperStore {
         };
         too_short.map(warn).into_iter().collect()
     }
-}
-
-pub(super) fn is_among(held: &HashSet<String>, znode: &Znode) -> bool {
-    znode.path().is_some_and(|path| held.contains(&path))
 }
 
 impl LockStore for ZooKeeperStore {

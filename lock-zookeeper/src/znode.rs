@@ -1,6 +1,9 @@
 //! One znode of a contender: created once, and deleted until it is certain that it is gone.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    collections::HashSet,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use futures_util::future::join;
 use zookeeper_client::{Acls, CreateMode, Error, MultiWriteError};
@@ -39,10 +42,14 @@ impl Znode {
         }
     }
 
-    /// A reader with the sequence of the write that it follows.
+    /// A reader with the sequence of the write that it follows. `None` if that was not created, or is
+    /// such a reader itself, whose name has no sequence of its own.
     pub(crate) fn read_after(write: &Self) -> Option<Self> {
         let (name, _) = write.created.as_ref()?;
         let sequence = name.strip_prefix(write.prefix.as_str())?;
+        if sequence.is_empty() {
+            return None;
+        }
         let prefix = format!("{}{sequence}", Role::Read.new_name());
         let folder = write.folder.clone();
         Some(Self {
@@ -71,6 +78,13 @@ impl Znode {
     /// Whether it may exist.
     pub(crate) fn may_exist(&self) -> bool {
         self.in_doubt || self.created.is_some()
+    }
+
+    /// Whether it is among these paths. A reader that follows a write has its whole name before it is
+    /// created.
+    pub(crate) fn is_among(&self, held: &HashSet<String>) -> bool {
+        let in_doubt = || self.in_doubt.then(|| format!("{}/{}", self.folder, self.prefix));
+        self.path().or_else(in_doubt).is_some_and(|path| held.contains(&path))
     }
 
     /// It is not there any more, in a way that needs no deletion.
@@ -152,6 +166,20 @@ impl Znode {
         Ok(self.created.is_some())
     }
 
+    /// Whether it is there: its creation may not have been answered, or an operator may have deleted it.
+    pub(crate) async fn is_there(&mut self, session: &Session) -> Result<bool, Error> {
+        if self.in_doubt {
+            return self.find(session).await;
+        }
+        let Some(name) = self.name() else { return Ok(false) };
+        let children = session.children_now(&self.folder).await?;
+        let is_there = children.iter().any(|child| child == name);
+        if !is_there {
+            self.vanished();
+        }
+        Ok(is_there)
+    }
+
     /// Deletes it, and returns whether it was there.
     ///
     /// After an error, and when it is dropped, it may still be there: it is to be called again.
@@ -221,5 +249,28 @@ impl Znode {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::ContenderName;
+
+    fn created(mut znode: Znode, sequence: &str) -> Znode {
+        znode.created = Some((format!("{}{sequence}", znode.prefix), 7));
+        znode
+    }
+
+    #[test]
+    fn a_read_takes_the_place_of_a_write_and_nothing_that_of_a_read() {
+        let write = Znode::new("/lock/k".to_owned(), Role::Write);
+        assert!(Znode::read_after(&write).is_none(), "it was not created");
+        let write = created(write, "0000000012");
+        let read = created(Znode::read_after(&write).expect("a read"), "");
+        let parsed = read.name().and_then(ContenderName::parse);
+        let parsed = parsed.map(|parsed| (parsed.role, parsed.sequence));
+        assert_eq!(parsed, Some((Role::Read, "0000000012")));
+        assert!(Znode::read_after(&read).is_none());
     }
 }

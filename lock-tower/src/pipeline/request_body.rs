@@ -42,13 +42,14 @@ fn warn_of_another_type(pending: &PendingLocks) {
 
 #[cfg(feature = "axum")]
 mod with_axum {
-    use std::{any::Any, error::Error, time::Duration};
+    use std::{any::Any, error::Error, mem, time::Duration};
 
     use axum::{RequestExt, body::Body};
     use bytes::{Bytes, BytesMut};
     use http::{HeaderMap, Request, request::Parts};
     use http_body::Body as _;
     use http_body_util::{BodyExt, Full, LengthLimitError};
+    use lock_key::MAX_DURATION;
     use lock_policy::Outcome;
     use tokio::time::{Instant, timeout_at};
 
@@ -107,11 +108,12 @@ mod with_axum {
             Err(pending.policy.reject(pending.mode, rejection))
         };
         let limit = pending.policy.settings.body_timeout.unwrap_or(DEFAULT_TIMEOUT);
-        let ends = Instant::now() + limit;
+        // Clamped: larger sums overflow, and a layer's limit is not bounded as a policy file's is.
+        let ends = Instant::now() + limit.min(MAX_DURATION);
         let deadline = context.deadline.map(|deadline| deadline.moment());
         let until = deadline.map_or(ends, |deadline| deadline.min(ends));
         let mut waiting = WaitingBody::of(pending.policy.bodies.as_ref());
-        let (mut chunks, mut trailers) = (Vec::new(), None);
+        let (mut sent, mut trailers) = (Sent::default(), None);
         loop {
             let Ok(frame) = timeout_at(until, body.frame()).await else {
                 if until < ends {
@@ -131,7 +133,7 @@ mod with_axum {
                             );
                             return rejected(Outcome::Overloaded, why);
                         }
-                        chunks.push(data);
+                        sent.add(data);
                     }
                     Err(frame) => trailers = frame.into_trailers().ok(),
                 },
@@ -140,10 +142,10 @@ mod with_axum {
                     return rejected(Outcome::BodyTooLarge, why);
                 }
                 // The handler finds the error where it would have found it.
-                Some(Err(why)) => return Ok((broken(chunks, why), waiting)),
+                Some(Err(why)) => return Ok((broken(sent.whole(), why), waiting)),
             }
         }
-        Ok((whole(chunks, trailers), waiting))
+        Ok((whole(sent.whole(), trailers), waiting))
     }
 
     fn is_too_long(why: &axum::Error) -> bool {
@@ -157,16 +159,32 @@ mod with_axum {
         false
     }
 
-    fn whole(mut chunks: Vec<Bytes>, trailers: Option<HeaderMap>) -> Body {
-        let bytes = match chunks.len() {
-            // Most bodies have one, which is not copied.
-            0 | 1 => chunks.pop().unwrap_or_default(),
-            _ => {
-                let mut whole = BytesMut::with_capacity(chunks.iter().map(Bytes::len).sum());
-                chunks.iter().for_each(|chunk| whole.extend_from_slice(chunk));
-                whole.freeze()
+    /// What was sent of a body. A list of its pieces would take 32 bytes and a buffer for each, however
+    /// short: a client that sends single bytes could fill far more memory than the bound of all bodies.
+    #[derive(Default)]
+    struct Sent {
+        /// Most bodies have one piece, which is not copied.
+        first: Bytes,
+        /// All of them, once there are several.
+        all: BytesMut,
+    }
+
+    impl Sent {
+        fn add(&mut self, piece: Bytes) {
+            if self.first.is_empty() && self.all.is_empty() {
+                self.first = piece;
+                return;
             }
-        };
+            self.all.extend_from_slice(&mem::take(&mut self.first));
+            self.all.extend_from_slice(&piece);
+        }
+
+        fn whole(self) -> Bytes {
+            if self.all.is_empty() { self.first } else { self.all.freeze() }
+        }
+    }
+
+    fn whole(bytes: Bytes, trailers: Option<HeaderMap>) -> Body {
         match trailers {
             None => Body::from(bytes),
             Some(trailers) => {
@@ -176,9 +194,8 @@ mod with_axum {
         }
     }
 
-    fn broken(chunks: Vec<Bytes>, why: axum::Error) -> Body {
-        let sent = chunks.into_iter().map(Ok).chain([Err(why)]);
-        Body::from_stream(futures_util::stream::iter(sent))
+    fn broken(bytes: Bytes, why: axum::Error) -> Body {
+        Body::from_stream(futures_util::stream::iter([Ok(bytes), Err(why)]))
     }
 }
 

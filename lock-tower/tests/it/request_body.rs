@@ -1,6 +1,6 @@
 //! The body of a request is read before its lock is acquired.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -75,9 +75,13 @@ async fn a_client_that_sends_slowly_holds_no_lock() {
 #[tokio::test(start_paused = true)]
 async fn the_handler_gets_the_body_as_it_was_sent() {
     let app = app(lock(&LockClient::in_memory()));
-    for (sizes, text) in
-        [(&[][..], "0"), (&[5], "5"), (&[1, 2, 3], "6"), (&[1_000_000, 1], "1000001")]
-    {
+    for (sizes, text) in [
+        (&[][..], "0"),
+        (&[5], "5"),
+        (&[1, 2, 3], "6"),
+        (&[1_000_000, 1], "1000001"),
+        (&[0, 1, 0, 2], "3"),
+    ] {
         assert_eq!(ask(&app, chunks(sizes)).await.text, text);
     }
     assert_eq!(ask(&app, Body::empty()).await.text, "0");
@@ -147,6 +151,49 @@ async fn the_time_of_the_body_is_the_requests() {
     assert_eq!(began.elapsed(), SECOND);
     ask(&app, stalled("")).await.assert_problem(408, "lock-body-timeout");
     assert_eq!(began.elapsed(), 6 * SECOND);
+}
+
+/// A piece of a body whose buffer can be seen to be freed.
+struct Piece {
+    text: &'static str,
+    _buffers: Arc<()>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}
+
+/// As a list of them, the bytes of a client that sends one at a time would take far more memory than the bound
+/// of all bodies that wait.
+#[tokio::test(start_paused = true)]
+async fn of_a_body_in_many_pieces_none_is_kept() {
+    let app = app(lock(&LockClient::in_memory()));
+    let buffers = Arc::new(());
+    let sending = tokio::spawn({
+        let _buffers = Arc::clone(&buffers);
+        let pieces = (0..2_000).map(move |number| {
+            let text = ["x", ""][number % 2];
+            let _buffers = Arc::clone(&_buffers);
+            Ok::<_, Infallible>(Bytes::from_owner(Piece { text, _buffers }))
+        });
+        let body = Body::from_stream(stream::iter(pieces).chain(stream::pending()));
+        async move { ask(&app, body).await }
+    });
+    tokio::time::sleep(SECOND).await;
+    assert!(!sending.is_finished());
+    assert_eq!(Arc::strong_count(&buffers), 1);
+    sending.await.unwrap().assert_problem(408, "lock-body-timeout");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_longest_times_are_no_error() {
+    let forever = Duration::MAX;
+    let locks = LockClient::in_memory();
+    let lock = lock(&locks).body_timeout(forever).wait(forever).reserve(forever);
+    let app = app(lock.replace_after(forever));
+    assert_eq!(ask(&app, chunks(&[3])).await.text, "3");
 }
 
 /// One line opts out.

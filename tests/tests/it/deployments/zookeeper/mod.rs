@@ -7,6 +7,7 @@ mod losses;
 mod members;
 mod pauses;
 mod resource;
+mod unanswered;
 
 use std::time::Duration;
 
