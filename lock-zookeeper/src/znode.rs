@@ -43,7 +43,7 @@ impl Znode {
     }
 
     /// A reader with the sequence of the write that it follows. `None` if that was not created, or is
-    /// such a reader itself, whose name has no sequence of its own.
+    /// such a reader itself, whose prefix has the sequence already.
     pub(crate) fn read_after(write: &Self) -> Option<Self> {
         let (name, _) = write.created.as_ref()?;
         let sequence = name.strip_prefix(write.prefix.as_str())?;

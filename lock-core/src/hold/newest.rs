@@ -62,12 +62,10 @@ impl NewestCallers {
             requested.retain(|_, known| known.kept_until > since);
         }
         let kept_until = since + after + KEPT;
-        let known = requested
-            .entry(key.clone())
-            .or_insert_with(|| Requested { since: HashMap::new(), kept_until });
-        known.since.retain(|owner, _| holders.contains(owner));
-        known.since.insert(owner.to_owned(), since);
-        known.kept_until = kept_until;
+        let mut all = requested.remove(key).map(|known| known.since).unwrap_or_default();
+        all.retain(|owner, _| holders.contains(owner));
+        all.insert(owner.to_owned(), since);
+        requested.insert(key.clone(), Requested { since: all, kept_until });
     }
 }
 

@@ -159,7 +159,7 @@ mod with_axum {
         false
     }
 
-    /// What was sent of a body. A list of its pieces would take 32 bytes and a buffer for each, however
+    /// The part of a body that was sent. A list of its pieces would take 32 bytes and a buffer for each, however
     /// short: a client that sends single bytes could fill far more memory than the bound of all bodies.
     #[derive(Default)]
     struct Sent {
