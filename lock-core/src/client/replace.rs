@@ -176,7 +176,8 @@ impl<'a> EarlierHolders<'a> {
                     if matches!(forced, Ok(Some(_))) {
                         // A holder of this process learns it by its renewal: the store's message may
                         // come before the client listens.
-                        self.client.schedule.renew_taken(key);
+                        let schedule = &self.client.schedule;
+                        schedule.renew_now(schedule.leases_on(key), true);
                     }
                     forced.map(drop)
                 }

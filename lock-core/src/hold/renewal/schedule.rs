@@ -158,12 +158,8 @@ impl Schedule {
         self.renew_now(leases, some_were_taken);
     }
 
-    /// Has the leases on a key checked now, because they were taken away.
-    pub(crate) fn renew_taken(&self, key: &LockKey) {
-        self.renew_now(self.leases_on(key), true);
-    }
-
-    fn renew_now(&self, leases: Vec<Arc<Lease>>, may_be_taken: bool) {
+    /// Has these leases checked now.
+    pub(crate) fn renew_now(&self, leases: Vec<Arc<Lease>>, may_be_taken: bool) {
         let now = LeaseInstant::now();
         for lease in leases {
             // If the renewal finds the lease gone then, the loss is reported as taken away by an
