@@ -57,7 +57,8 @@ impl Acquire<SingleLock> {
     /// # Errors
     ///
     /// [`OnceError::Work`]: the caller's own `check` or `fill` failed. [`OnceError::Lock`]: there was no
-    /// lock within the wait, and `fill` has not run, or was cut short by a loss.
+    /// lock within the wait, and `fill` has not run, or was cut short by a loss. A lock that `fill` cannot
+    /// run under is refused before the first check: of a reader or a permit, and with `replace_after`.
     ///
     /// # Cancel safety
     ///

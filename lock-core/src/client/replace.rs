@@ -165,11 +165,10 @@ impl<'a> EarlierHolders<'a> {
             let holders = seen.map(|seen| seen.holders).unwrap_or_default();
             let owners = holders.into_iter().map(|holder| holder.owner);
             let owners: Vec<_> = owners.filter(|owner| self.is_of(owner)).collect();
-            let waited = |owner: &String| requested.since(key, owner).map(|since| since.elapsed());
-            let longest = owners.iter().max_by_key(|owner| waited(owner));
-            let waited = longest.and_then(waited);
+            let time_of = |owner: &String| requested.since(key, owner).map(|since| since.elapsed());
+            let longest = owners.iter().max_by_key(|owner| time_of(owner));
+            let waited = longest.and_then(time_of);
             // Each is for this holder alone: the next one may be this very caller.
-            let mut pause = LOOK_AGAIN;
             let done = match longest {
                 Some(owner) if waited.is_some_and(|waited| waited >= after) => {
                     let forced = admin.force_release(key.clone(), Some(owner.clone())).await;
@@ -179,17 +178,21 @@ impl<'a> EarlierHolders<'a> {
                         let schedule = &self.client.schedule;
                         schedule.renew_now(schedule.leases_on(key), true);
                     }
-                    forced.map(drop)
+                    forced.map(|_| LOOK_AGAIN)
                 }
                 _ => {
-                    pause = pause.min(after.saturating_sub(waited.unwrap_or_default()));
-                    self.request(admin, key, &owners, after).await
+                    let left = after.saturating_sub(waited.unwrap_or_default());
+                    let requested = self.request(admin, key, &owners, after).await;
+                    requested.map(|()| LOOK_AGAIN.min(left).max(FIRST_LOOK))
                 }
             };
-            if let Err(StoreError::Unsupported(what)) = done {
-                return what.into();
-            }
-            sleep(pause.max(FIRST_LOOK)).await;
+            let pause = match done {
+                Ok(pause) => pause,
+                Err(StoreError::Unsupported(what)) => return what.into(),
+                // It may refuse every command for a while.
+                Err(_) => LOOK_AGAIN,
+            };
+            sleep(pause).await;
         }
     }
 

@@ -83,7 +83,7 @@ impl Slots {
     pub fn slot_at(&self, time: SystemTime) -> Result<Slot, InvalidOptions> {
         let time = time.max(SystemTime::UNIX_EPOCH);
         if since_epoch(time) > LATEST {
-            let why = "the time of a slot is beyond the year 9999: are its milliseconds seconds?";
+            let why = "the time of a slot is beyond the year 9999: it may be in milliseconds";
             return Err(InvalidOptions::new(why.to_owned()));
         }
         let slot = self.containing(time + EARLY)?;

@@ -100,7 +100,7 @@ async fn one_acquisition_that_is_not_by_policy_is_reported() {
     assert_eq!(*reported.lock().unwrap(), expected);
 }
 
-/// Its scope has the lock already, so it is no newer caller.
+/// A caller whose scope has the lock already is not a newer one.
 #[tokio::test(start_paused = true)]
 async fn a_re_entry_replaces_no_caller_that_waits() {
     let (_, here, there) = clients();

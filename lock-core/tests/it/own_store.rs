@@ -217,8 +217,9 @@ struct Recorder {
     granted_after: Duration,
     /// How often locks were inspected. The order of the holders changes each time.
     inspected: AtomicUsize,
-    /// Whether it refuses to take locks away.
+    /// Whether it refuses to take locks away, and to request releases.
     forces_nothing: bool,
+    requests_nothing: bool,
 }
 
 impl LockStore for Recorder {
@@ -313,6 +314,9 @@ impl StoreAdmin for Recorder {
         if_held_by: Option<String>,
     ) -> StoreFuture<'_, Option<u32>> {
         self.replaced.lock().unwrap().push(if_held_by.clone());
+        if self.requests_nothing {
+            return std::future::ready(Err(Unavailable::unsent("it is full").into())).boxed();
+        }
         self.locks.request_release(key, if_held_by)
     }
 }
@@ -476,18 +480,21 @@ async fn readers_that_ignore_a_newer_caller_are_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_takes_nothing_away_is_tried_four_times_a_second() {
-    let store = Arc::new(Recorder { forces_nothing: true, ..Recorder::default() });
-    let client = || LockClient::builder().store(Arc::clone(&store) as _);
-    let (here, there) = (client(), client());
-    let _holder = here.write("k").acquire().await.unwrap();
-    let _other = there.write("other").acquire().await.unwrap();
-    let newer = there.write("k").replace_after(Duration::from_secs(1)).wait(Duration::ZERO);
-    newer.acquire().await.unwrap_err();
-    // A request, and for a second and a half.
-    let replaced = store.replaced.lock().unwrap().len();
-    assert!((3..=8).contains(&replaced), "{replaced}");
-    assert!(store.renewed.lock().unwrap().is_empty(), "none of its locks was taken away");
+async fn a_store_that_replaces_nothing_is_tried_four_times_a_second() {
+    for requests_nothing in [false, true] {
+        let forces_nothing = true;
+        let store = Recorder { forces_nothing, requests_nothing, ..Recorder::default() };
+        let store = Arc::new(store);
+        let client = || LockClient::builder().store(Arc::clone(&store) as _);
+        let (here, there) = (client(), client());
+        let _holder = here.write("k").acquire().await.unwrap();
+        let _other = there.write("other").acquire().await.unwrap();
+        let newer = there.write("k").replace_after(Duration::ZERO).wait(Duration::from_secs(2));
+        newer.acquire().await.unwrap_err();
+        let replaced = store.replaced.lock().unwrap().len();
+        assert!((3..=14).contains(&replaced), "{replaced}");
+        assert!(store.renewed.lock().unwrap().is_empty(), "none of its locks was taken away");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -236,7 +236,7 @@ async fn a_resumed_lock_is_reentrant_in_its_scope() {
         let again = guard.view().park(LEASE).await;
         assert!(matches!(again, Err(ParkError::Shared { .. })));
         drop(inner);
-        // The guard of a hold that was parked is no hold of the scope.
+        // The scope does not hold a lock that it has parked, although its guard is still there.
         let ticket = guard.view().park(LEASE).await.unwrap();
         let _resumed = there.resume(&ticket).await.unwrap();
         drop(there.write("k").try_acquire().await.expect("it is the scope's own"));
