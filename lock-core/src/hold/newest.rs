@@ -146,19 +146,4 @@ mod tests {
         assert!(callers.since(&one, &names[0]).is_none());
         assert!(callers.since(&one, &names[1]).is_some());
     }
-
-    #[test]
-    fn callers_that_end_at_the_same_time_leave_nothing() {
-        let callers = Arc::<NewestCallers>::default();
-        for number in 0..5_000 {
-            let key = LockKey::try_from(format!("k:{number}")).expect("a key");
-            let both = [(); 2].map(|()| callers.enter(&key));
-            std::thread::scope(|threads| {
-                for caller in both {
-                    threads.spawn(|| drop(caller));
-                }
-            });
-        }
-        assert!(callers.waiting.lock().is_empty());
-    }
 }
