@@ -104,7 +104,8 @@ impl PolicyFile {
     ///   Templates that differ in the names and types of their placeholders alone are meant to. Of
     ///   rules with different kinds of lock this is an error, and so is a constant of `on_missing_key` that
     ///   the other rule's key can be.
-    /// - A rule for requests that write, which reads because `[defaults]` has `mode = "read"`.
+    /// - A rule for requests that write, or for an attribute, which reads because `[defaults]` has
+    ///   `mode = "read"`.
     /// - A rule for requests with `body = "stream"` or `hold_until = "body"` and without `max_hold`: a
     ///   client that sends or reads slowly holds the lock for as long as its connection lives.
     /// - A rule with `kind = "fair"`, which has no readers, for requests that read.

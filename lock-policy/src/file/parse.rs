@@ -41,7 +41,7 @@ pub(crate) fn parse(
         replace::not_by_default(defaults, &mut diagnostics);
     }
     let policies = file.tables("policy");
-    if policies.is_empty() && !file.written.contains(&"policy") {
+    if policies.is_empty() && (file.get("policy").is_some() || !file.written.contains(&"policy")) {
         diagnostics.push(
             Diagnostic::warning(0..0, "the file has no rule, so no request takes a lock")
                 .help("add a [[policy]], or remove the file".to_owned()),

@@ -16,6 +16,17 @@ pub enum Matcher {
     Attribute(Arc<str>),
 }
 
+impl Matcher {
+    /// Whether it is for the same requests, in whatever order its conditions are written, or for the same
+    /// attribute.
+    pub fn matches_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Route(ours), Self::Route(theirs)) => ours.covers(theirs) && theirs.covers(ours),
+            (ours, theirs) => ours == theirs,
+        }
+    }
+}
+
 /// Conditions on a request. A missing condition matches every request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RouteMatch {

@@ -1,5 +1,6 @@
 //! A read lock that a rule has from the defaults, for requests that change something.
 
+use http::Method;
 use lock_core::Mode;
 
 use super::{Rule, effective_fields::EffectiveFields};
@@ -13,15 +14,17 @@ pub(crate) fn check(
     defaults: Option<&Fields>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let Matcher::Route(route) = &rule.matcher else { return };
-    let effective = EffectiveFields { rule: fields, defaults, of_attribute: false };
+    let (methods, of_attribute): (&[Method], _) = match &rule.matcher {
+        Matcher::Route(route) => (&route.methods, false),
+        // Its lock writes, unless the code says otherwise, which is not known here.
+        Matcher::Attribute(_) => (&[], true),
+    };
+    let effective = EffectiveFields { rule: fields, defaults, of_attribute };
     let Some(mode) = effective.get("mode").filter(|mode| mode.word() == Some("read")) else {
         return;
     };
     let writes = |method| LockMode::ByMethod.of(method) == Mode::Write;
-    if fields.get("mode").is_none()
-        && (route.methods.is_empty() || route.methods.iter().any(writes))
-    {
+    if fields.get("mode").is_none() && (methods.is_empty() || methods.iter().any(writes)) {
         let span = fields.get("match").map_or(&fields.span, |read| &read.span);
         diagnostics.push(
             Diagnostic::warning(

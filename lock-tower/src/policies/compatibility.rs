@@ -13,24 +13,24 @@ use super::{error::ExclusionChange, version::Version};
 pub(super) fn changes(before: &Version, after: &PolicyFile) -> Vec<ExclusionChange> {
     let mut changes = Vec::new();
     for old in before.file.rules() {
-        let Some(new) = successor(old, after) else { continue };
-        let mut what = differences(old, new).join(", ");
-        if what.is_empty() || after.allows_change(&new.name) {
-            continue;
+        for new in after.rules().iter().filter(|new| succeeds(old, new)) {
+            let mut what = differences(old, new).join(", ");
+            if what.is_empty() || after.allows_change(&new.name) {
+                continue;
+            }
+            if new.name != old.name {
+                what = format!("{what}; before: `{}`", old.name);
+            }
+            changes.push(ExclusionChange { policy: new.name.to_string(), what });
         }
-        if new.name != old.name {
-            what = format!("{what}; before: `{}`", old.name);
-        }
-        changes.push(ExclusionChange { policy: new.name.to_string(), what });
     }
     changes
 }
 
-/// Returns the rule that replaces this one: the rule with the same name, or else one for the same
-/// requests.
-fn successor<'f>(old: &Rule, after: &'f PolicyFile) -> Option<&'f Rule> {
-    let find = |is: &dyn Fn(&Rule) -> bool| after.rules().iter().find(|new| is(new));
-    find(&|new| new.name == old.name).or_else(|| find(&|new| new.matcher == old.matcher))
+/// Whether a rule replaces an older one: it has the same name, or is for the same requests. An older rule that
+/// moved to other requests may leave its own to another.
+fn succeeds(old: &Rule, new: &Rule) -> bool {
+    new.name == old.name || new.matcher.matches_as(&old.matcher)
 }
 
 /// Returns the rules of the old version whose names are missing in the new file.

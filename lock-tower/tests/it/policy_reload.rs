@@ -261,6 +261,29 @@ fn another_name_for_the_same_requests_is_no_way_round() {
     assert_eq!(world.reload(&allowed).unwrap(), 3);
 }
 
+/// The rule of the old name is another one's successor, and the conditions may come in another order.
+#[test]
+fn neither_is_a_rule_that_moved_nor_another_order_of_its_conditions() {
+    let rule = |name: &str, conditions: &str, key: &str| {
+        format!(
+            "[[policy]]\nname = \"{name}\"\nmatch = {{ {conditions} }}\nkey = \"{key}:{{id:u64}}\"\n"
+        )
+    };
+    let x = "path = \"/x/{id}\", methods = [\"PUT\", \"PATCH\"], \
+             header = [{ name = \"a\" }, { name = \"b\", value = \"c\" }]";
+    let same = "header = [{ name = \"b\", value = \"c\" }, { name = \"a\" }], \
+                methods = [\"PATCH\", \"PUT\"], path = \"/x/{id}\"";
+    let world = world(&format!("version = 1\n{}", rule("a", x, "order")));
+    let moved = [rule("a", "path = \"/y/{id}\"", "order"), rule("b", same, "other")].concat();
+    for after in [moved, rule("b", same, "other")] {
+        let refused = world.reload(&format!("version = 1\n{after}")).unwrap_err().to_string();
+        assert!(refused.contains("`b` (key; before: `a`)"), "{refused}");
+    }
+    // Other requests are no reason.
+    let fewer = same.replace("\"PATCH\", ", "");
+    assert_eq!(world.reload(&format!("version = 1\n{}", rule("b", &fewer, "other"))).unwrap(), 2);
+}
+
 #[test]
 fn what_becomes_of_a_missing_key_is_part_of_the_key() {
     let world = world(&order("on_missing_key = { constant = \"none\" }"));
