@@ -1,12 +1,12 @@
 //! Errors as responses.
 
+use std::convert::Infallible;
+
 use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-#[cfg(feature = "postgres")]
-use lock_tower::{AcquireError, errors::InvalidOptions};
-use lock_tower::{LockRejection, Outcome};
+use lock_tower::{AcquireError, LockRejection, Outcome, errors::InvalidOptions};
 
 use crate::TransactionError;
 #[cfg(feature = "postgres")]
@@ -14,16 +14,20 @@ use crate::TransactionLockError;
 
 impl<E: IntoResponse> IntoResponse for TransactionError<E> {
     fn into_response(self) -> Response {
-        let outcome = match self {
+        let mistake: TransactionError<Infallible> = match self {
             Self::Work(error) => return error.into_response(),
             Self::Missing => return StatusCode::NOT_FOUND.into_response(),
             Self::Database(_) | Self::CommitUnknown(_) => {
                 return StatusCode::INTERNAL_SERVER_ERROR.into_response();
             }
-            Self::Stale | Self::Lock(_) => Outcome::Lost,
-            Self::NoToken(_) | Self::NotReturned | Self::Name(_) => Outcome::Misconfigured,
+            Self::Stale | Self::Lock(_) => {
+                return LockRejection::from(Outcome::Lost).into_response();
+            }
+            Self::NoToken(why) => TransactionError::NoToken(why),
+            Self::NotReturned => TransactionError::NotReturned,
+            Self::Name(why) => TransactionError::Name(why),
         };
-        LockRejection::from(outcome).into_response()
+        misconfigured(mistake.to_string()).into_response()
     }
 }
 
@@ -34,11 +38,14 @@ impl IntoResponse for TransactionLockError {
             Self::Key(error) => AcquireError::Key(error).into(),
             Self::Busy { .. } => Outcome::Busy.into(),
             Self::Deadlock { .. } => Outcome::Deadlock.into(),
-            mistake @ Self::Isolation => {
-                AcquireError::InvalidOptions(InvalidOptions::new(mistake.to_string())).into()
-            }
+            mistake @ Self::Isolation => misconfigured(mistake.to_string()),
             Self::Database(_) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         };
         rejection.into_response()
     }
+}
+
+/// The answer to a mistake of the service, whose log line and, in debug builds, whose document say what it is.
+fn misconfigured(mistake: String) -> LockRejection {
+    AcquireError::InvalidOptions(InvalidOptions::new(mistake)).into()
 }

@@ -57,11 +57,15 @@ async fn an_error_is_an_answer() {
     assert_eq!(answer(&locked, 9).await.0, StatusCode::PAYMENT_REQUIRED);
     assert_eq!(answer(&locked, 10).await.0, StatusCode::NOT_FOUND);
     // No lock that excludes others.
-    for layer in [layer().mode(LockMode::Read), layer().enforce(Enforce::Off), layer().semaphore(2)]
-    {
+    for (layer, mistake) in [
+        (layer().mode(LockMode::Read), "under a read lock"),
+        (layer().enforce(Enforce::Off), "without its lock"),
+        (layer().semaphore(2), "under a semaphore"),
+    ] {
         let (status, problem) = answer(&app(layer), 7).await;
         assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
         assert!(problem.contains("lock-misconfigured"), "{problem}");
+        assert!(!cfg!(debug_assertions) || problem.contains(mistake), "{problem}");
     }
     let states: Vec<String> =
         sqlx::query_scalar("SELECT state FROM orders ORDER BY id").fetch_all(&pool).await.unwrap();

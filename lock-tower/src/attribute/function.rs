@@ -2,8 +2,8 @@ use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use lock_core::{
-    __private::ValueError, AcquireError, InvalidOptions, LockClient, LockError, LockKey, Mode,
-    MultiGuard,
+    __private::ValueError, AcquireError, InvalidOptions, LockClient, LockError, LockKey, Lost,
+    Mode, MultiGuard,
 };
 use lock_policy::{
     __private::{RequestKey, RequestKeys, ShadowOutcome},
@@ -97,7 +97,8 @@ pub async fn run<F: Future>(
     let work = pin!(inside.run(body).fuse());
     let done = run_under_lock(&mut held, work).instrument(span).await;
     held.done(done.is_ok());
-    let lost = held.loss();
+    // A holder that was replaced has not lost the lock yet.
+    let lost = done.as_ref().err().map(Lost::cause).or_else(|| held.loss());
     held.end(lost);
     done.map_err(|lost| not_finished(lost.into(), keys))
 }
@@ -197,6 +198,7 @@ impl FunctionLocks<'_> {
     ) -> Result<MultiGuard, LockError> {
         let (policy, mode) = (self.policy, self.mode);
         if let Some(why) = policy.mistake(keys) {
+            record::refused(&policy.name, mode, Outcome::Misconfigured, false);
             return Err(AcquireError::from(InvalidOptions::new(why)).into());
         }
         let acquire = policy.acquire(self.client, &self.context.scope, mode, keys);

@@ -36,6 +36,11 @@ pub(crate) fn split(enforce: Enforce, keys: &[RequestKey]) -> EnforcementSplit<'
     EnforcementSplit { enforced: enforced.into(), shadowed }
 }
 
+/// Whether the lock is enforced for any of the keys.
+pub(crate) fn is_enforced(enforce: Enforce, keys: &[RequestKey]) -> bool {
+    keys.iter().any(|key| counts_for(enforce, &key.key))
+}
+
 /// Whether work without a key runs: the lock is enforced for no key, or only for some.
 pub(crate) fn lets_keyless_pass(enforce: Enforce) -> bool {
     !matches!(enforce, Enforce::On | Enforce::Percent(100..))

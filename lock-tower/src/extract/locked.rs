@@ -158,10 +158,10 @@ impl Locked {
             return Err(InvalidOptions::new(why).into());
         }
         // A request that has ended has no lock to keep.
-        self.views().iter().try_for_each(LockView::ensure_held)?;
-        let guard = reacquire.acquire(&self.entry().views).acquire().await?;
+        self.locks().iter().try_for_each(LockView::ensure_held)?;
+        let guard = reacquire.acquire(self.locks()).acquire().await?;
         // If the hold ended meanwhile, the guard belongs to a new hold: refuse it.
-        self.views().iter().try_for_each(LockView::ensure_held)?;
+        self.locks().iter().try_for_each(LockView::ensure_held)?;
         Ok(guard)
     }
 
@@ -197,7 +197,7 @@ impl Locked {
     ///
     /// If called before the handler's body runs.
     pub async fn park(&self, lease: Duration) -> Result<HoldTicket, ParkError> {
-        match (self.unlocked(), self.views()) {
+        match (self.unlocked(), self.locks()) {
             (None, [view]) => view.park(lease).await,
             (Some(_), _) => Err(InvalidOptions::new("the request runs without its lock").into()),
             _ => Err(InvalidOptions::new("only a lock on one key can be parked").into()),
@@ -214,7 +214,7 @@ impl Locked {
     /// token: see [`fencing_token_of`](Self::fencing_token_of).
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
-        match self.views() {
+        match self.locks() {
             [view] => self.token(view),
             [] => FencingToken::NONE,
             views => panic!(
@@ -233,7 +233,7 @@ impl Locked {
     /// If called before the handler's body runs.
     #[must_use]
     pub fn fencing_token_of(&self, key: &str) -> Option<FencingToken> {
-        let view = self.views().iter().find(|view| view.key().as_str() == key)?;
+        let view = self.locks().iter().find(|view| view.key().as_str() == key)?;
         Some(self.token(view))
     }
 
@@ -254,7 +254,7 @@ impl Locked {
     /// If called before the handler's body runs.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        self.views().iter().map(LockView::remaining).min().unwrap_or_default()
+        self.locks().iter().map(LockView::remaining).min().unwrap_or_default()
     }
 
     /// Makes sure that the lock can be relied upon for `wanted` at least, by a renewal if need be:
@@ -274,7 +274,7 @@ impl Locked {
     ///
     /// If called before the handler's body runs.
     pub async fn ensure(&self, wanted: Duration) -> Result<(), EnsureError> {
-        try_join_all(self.views().iter().map(|view| view.ensure(wanted))).await.map(drop)
+        try_join_all(self.locks().iter().map(|view| view.ensure(wanted))).await.map(drop)
     }
 
     /// Lets the request hold its lock for at least `by` from now on, although its `max_hold` would
@@ -288,7 +288,7 @@ impl Locked {
     ///
     /// If called before the handler's body runs.
     pub fn extend_max_hold(&self, by: Duration) -> Result<(), Lost> {
-        self.views().iter().try_for_each(|view| view.extend_max_hold(by))
+        self.locks().iter().try_for_each(|view| view.extend_max_hold(by))
     }
 
     /// Returns the strongest mode in which the request holds the key, or all of several keys; while
@@ -299,7 +299,7 @@ impl Locked {
     /// If called before the handler's body runs.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        weakest(self.views()).unwrap_or(self.entry().mode)
+        weakest(self.locks()).unwrap_or(self.entry().mode)
     }
 
     /// Returns whether the lock is held at this moment: not lost, and the request has not ended.
@@ -310,7 +310,7 @@ impl Locked {
     /// If called before the handler's body runs.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        let views = self.views();
+        let views = self.locks();
         self.unlocked().is_none() && !views.is_empty() && views.iter().all(LockView::is_held)
     }
 
@@ -323,7 +323,7 @@ impl Locked {
     /// If called before the handler's body runs.
     #[must_use = "it resolves when the lock is lost; race it against the work"]
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + Unpin + use<> {
-        let mut signals: Vec<_> = self.views().iter().map(LockView::lost).collect();
+        let mut signals: Vec<_> = self.locks().iter().map(LockView::lost).collect();
         poll_fn(move |context| {
             let mut polled = signals.iter_mut().map(|signal| Pin::new(signal).poll(context));
             polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
@@ -356,7 +356,7 @@ impl Locked {
     /// If called before the handler's body runs.
     pub async fn release_requested(&self) {
         let requests: Vec<_> =
-            self.views().iter().map(|view| Box::pin(view.release_requested())).collect();
+            self.locks().iter().map(|view| Box::pin(view.release_requested())).collect();
         if requests.is_empty() {
             return pending().await;
         }
@@ -395,6 +395,13 @@ impl Locked {
     /// If called before the handler's body runs.
     #[must_use]
     pub fn views(&self) -> &[LockView] {
+        // The view of a lock in this process alone has a token, by which a resource would refuse the holder
+        // that the store knows.
+        if self.unlocked().is_none() { self.locks() } else { &[] }
+    }
+
+    /// The locks on all keys: those of the store, or those that this process alone has.
+    fn locks(&self) -> &[LockView] {
         &self.entry().views
     }
 

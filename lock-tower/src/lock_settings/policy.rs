@@ -133,11 +133,16 @@ impl Policy {
         policy
     }
 
-    /// Gives the lock another name, under which nothing is observed yet.
+    /// Gives the lock another name.
     pub(crate) fn rename(&mut self, name: LockName) {
         self.name = name;
         self.options = MadeOnce::default();
+    }
+
+    /// Gives up what it shares with the lock that it was copied from: the hold times, and the bodies that wait.
+    pub(crate) fn observes_nothing_yet(&mut self) {
         self.holds = Arc::default();
+        self.bodies = self.bodies.as_ref().map(|_| WaitingBodies::default());
     }
 
     /// Adds this lock to the rejection, so that the policy's answers apply.

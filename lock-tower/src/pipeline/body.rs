@@ -128,10 +128,12 @@ where
         if let Some(lost) = this.held.as_mut().and_then(|held| held.lost(context)) {
             // The stream is dropped in the middle, as a handler is.
             this.inner.set(BodySource::Ours { body: Full::default() });
-            let is_event = this
-                .held
-                .take()
-                .is_some_and(|held| held.is_event_stream && held.held.is_replaced(&lost));
+            let is_event = this.held.take().is_some_and(|held| {
+                let HeldBody { held, is_event_stream, .. } = *held;
+                let is_event = is_event_stream && held.is_replaced(&lost);
+                held.end(Some(lost.cause()));
+                is_event
+            });
             return Poll::Ready(Some(if is_event {
                 Ok(Frame::data(Bytes::from_static(REPLACED)))
             } else {

@@ -4,10 +4,13 @@
 //! then nothing, and every other request of that key is refused for as long as the connection lives. So
 //! the body comes first, within a bound of bytes, of time, and of all bodies that wait.
 
-use lock_policy::{Enforce, RequestBody};
+use lock_policy::RequestBody;
 
 use super::pending_locks::PendingLocks;
-use crate::{lock_settings::waiting_bodies::WaitingBody, outcome::rejection::Rejection};
+use crate::{
+    enforcement::split::is_enforced, lock_settings::waiting_bodies::WaitingBody,
+    outcome::rejection::Rejection,
+};
 
 /// A body, and what it takes of the bodies that wait; or why the request is refused.
 pub(crate) type ReadBody<B> = Result<(B, WaitingBody), Rejection>;
@@ -17,13 +20,12 @@ pub(crate) use with_axum::{is_awaited, read_first};
 #[cfg(not(feature = "axum"))]
 pub(crate) use without_axum::{is_awaited, read_first};
 
-/// Whether the policy has a body, if it can be read, read before the lock. The kill switch leaves a
-/// request as it is.
+/// Whether the policy has a body, if it can be read, read before the lock. A request whose lock is not
+/// enforced stays as it is.
 fn comes_first(pending: &PendingLocks) -> bool {
     pending.policy.bodies.is_some()
-        && !pending.keys.is_empty()
         && pending.policy.settings.body.unwrap_or_default() == RequestBody::Read
-        && !matches!(pending.enforce, Enforce::Off | Enforce::Shadow)
+        && is_enforced(pending.enforce, &pending.keys)
 }
 
 /// Logs once per policy that its requests' bodies cannot be read before the lock.

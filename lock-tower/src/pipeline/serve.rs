@@ -70,8 +70,9 @@ where
         };
         drop(waiting);
         // The handler consumes the request, so keep a copy for a function that answers for a lost
-        // lock.
-        let answers_for_loss = policy.fallbacks.contains_key(&Outcome::Lost);
+        // lock, or for a request that was replaced.
+        let answers_for_loss =
+            [Outcome::Lost, Outcome::Replaced].iter().any(|it| policy.fallbacks.contains_key(it));
         let kept = answers_for_loss.then(|| Box::new(parts.clone()));
         inside.insert_with(slot, &mut parts.extensions);
         let request = Request::from_parts(parts, body);
@@ -192,8 +193,9 @@ async fn lock_lost_response(
         false => Rejection::lost(caller, &lost),
     };
     let rejection = held.policy.reject(held.mode, rejection);
-    // Release before a function computes the answer, because that may take long.
-    drop(held);
+    // Release before a function computes the answer, because that may take long. A holder that was replaced
+    // has not lost the lock yet.
+    held.end(Some(lost.cause()));
     reject::answer(rejection, request.map(|request| *request)).await
 }
 

@@ -496,7 +496,11 @@ impl RequestLockLayer {
     }
 
     fn with(self, change: impl FnOnce(&mut Policy)) -> Self {
-        self.route(|lock| change(Arc::make_mut(&mut lock.policy)))
+        self.route(|lock| {
+            let policy = Arc::make_mut(&mut lock.policy);
+            policy.observes_nothing_yet();
+            change(policy);
+        })
     }
 
     /// A changed layer is a different lock, so its metrics start again.

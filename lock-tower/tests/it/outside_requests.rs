@@ -28,6 +28,15 @@ async fn cut(locks: &LockClient, tenant: &str) -> Result<usize, LockError> {
     Ok(tenant.len())
 }
 
+#[distributed_lock(
+    all(semaphore("limit:{one}", permits = 2), semaphore("limit:{other}", permits = 3)),
+    name = "limits",
+    client = locks
+)]
+async fn limited(locks: &LockClient, one: &str, other: &str) -> Result<usize, LockError> {
+    Ok(one.len() + other.len())
+}
+
 fn observed() -> LockClient {
     LockClient::builder().observer(MetricsObserver::new()).in_memory()
 }
@@ -45,12 +54,15 @@ async fn a_function_is_measured_and_traced_like_a_request() {
     assert!(one.is_ok() && matches!(other, Err(LockError::Acquire(_))));
     assert!(matches!(cut(&locks, SECRET).await, Err(LockError::Lost(_))));
     assert!(matches!(report(&locks, "").await, Err(LockError::Value(_))));
+    // One key with two numbers of permits.
+    assert!(matches!(limited(&locks, "x", "x").await, Err(LockError::Acquire(_))));
 
     let expected = [
         (requests("report", "granted"), 1.0),
         (requests("report", "lock-busy"), 1.0),
         (requests("report", "lock-key-invalid"), 1.0),
         (requests("cut", "granted"), 1.0),
+        (requests("limits", "lock-misconfigured"), 1.0),
         (r#"lock_wait_seconds{policy="report",mode="write"}"#.to_owned(), 2.0),
         (r#"lock_hold_seconds{policy="report",mode="write"}"#.to_owned(), 1.0),
         (r#"lock_lost_total{policy="cut",cause="max-hold"}"#.to_owned(), 1.0),

@@ -17,6 +17,8 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Longer than a request takes to its place in line.
 const QUEUED: Duration = Duration::from_millis(1);
 
+const DEADLINE: HeaderName = HeaderName::from_static("x-ms");
+
 /// A service whose handler ends when the test lets it.
 struct World {
     app: Router,
@@ -26,6 +28,13 @@ struct World {
 
 impl World {
     fn new(refuse_early: bool) -> Self {
+        let lock = RequestLockLayer::new(LockClient::in_memory(), "order:{id}").unwrap();
+        Self::with(
+            lock.name("order").wait(NEVER).refuse_early(refuse_early).deadline_header(DEADLINE),
+        )
+    }
+
+    fn with(lock: RequestLockLayer) -> Self {
         let (begin, began) = mpsc::unbounded_channel();
         let goes_on = Arc::new(Semaphore::new(0));
         let lets = Arc::clone(&goes_on);
@@ -34,9 +43,6 @@ impl World {
             lets.acquire().await.unwrap().forget();
             "ran"
         });
-        let lock = RequestLockLayer::new(LockClient::in_memory(), "order:{id}").unwrap();
-        let lock = lock.name("order").wait(NEVER).refuse_early(refuse_early);
-        let lock = lock.deadline_header(HeaderName::from_static("x-ms"));
         let app = Router::new().route("/{id}", handler).route_layer(lock);
         Self { app, began, goes_on }
     }
@@ -172,4 +178,18 @@ async fn by_default_each_waits() {
     world.holds(32, SECOND).await;
     let _line = world.line("/7").await;
     assert_eq!(world.waits("/7", SECOND * 2).await.await.unwrap().1, SECOND * 2);
+}
+
+/// Clones share what they observe until one of them is configured further.
+#[tokio::test(start_paused = true)]
+async fn holds_of_another_layer_say_nothing() {
+    let slow = RequestLockLayer::new(LockClient::in_memory(), "order:{id}").unwrap();
+    let slow = slow.wait(NEVER).refuse_early(true).deadline_header(DEADLINE);
+    World::with(slow.clone()).holds(32, SECOND).await;
+    let mut shared = World::with(slow.clone());
+    let _line = shared.line("/7").await;
+    assert_eq!(shared.waits("/7", SECOND * 2).await.await.unwrap().1, Duration::ZERO);
+    let mut other = World::with(slow.reserve(Duration::from_millis(1)));
+    let _line = other.line("/8").await;
+    assert!(other.waits("/8", SECOND * 2).await.await.unwrap().1 >= SECOND);
 }

@@ -14,7 +14,8 @@ use axum::{
 };
 use futures_util::{FutureExt, StreamExt, stream};
 use lock_tower::{
-    Enforce, LockClient, LockError, Locked, OnMissingKey, RequestLockLayer, distributed_lock,
+    Enforce, LockClient, LockError, Locked, OnMissingKey, Outcome, RequestLockLayer,
+    distributed_lock,
     errors::LostCause,
     settings::{HoldUntil, OnBusy, OnLost},
 };
@@ -24,7 +25,10 @@ use tokio::{
 };
 use tower::ServiceExt;
 
-use crate::common::{Answer, NEVER, call, gated_work, logs::Logs, request};
+use crate::common::{Answer, NEVER, call, gated_work, logs::Logs, metrics::Metrics, request};
+
+/// The running requests that a newer one has replaced.
+const REPLACED: &str = r#"lock_lost_total{policy="chat",cause="replaced"}"#;
 
 /// A conversation in the test's hands.
 struct World {
@@ -66,7 +70,8 @@ impl World {
 
 #[tokio::test(start_paused = true)]
 async fn a_newer_request_cancels_the_one_that_runs() {
-    let mut world = world(|lock| lock);
+    let metrics = Metrics::collect();
+    let mut world = world(|lock| lock.name("chat"));
     let first = world.say("/ann/7");
     let lock = world.began.recv().await.unwrap();
     let second = world.say("/ann/7");
@@ -77,6 +82,22 @@ async fn a_newer_request_cancels_the_one_that_runs() {
     assert!(newer.fencing_token() > lock.fencing_token());
     world.goes_on.add_permits(1);
     assert_eq!(&*second.await.unwrap().text, "answered");
+    assert_eq!(metrics.value(REPLACED), 1.0);
+}
+
+/// A function that answers has the request that was replaced while it ran, and the one that waited.
+#[tokio::test(start_paused = true)]
+async fn an_answer_has_the_request() {
+    let mut world = world(|lock| {
+        lock.answer(Outcome::Replaced, async |rejected| {
+            let path = rejected.request().map(|request| request.uri.path().to_owned());
+            http::Response::new(path.unwrap_or_default().into())
+        })
+    });
+    let first = world.say("/ann/7");
+    world.began.recv().await.unwrap();
+    let _second = world.say("/ann/7");
+    assert_eq!(&*first.await.unwrap().text, "/ann/7");
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,7 +255,7 @@ async fn a_layer_has_to_say_which_requests_may_replace_another() {
 /// A stream of events that never ends, and another one.
 async fn streamed(events: bool) -> (Router, Response) {
     let locks = LockClient::builder().lease(NEVER).in_memory();
-    let lock = RequestLockLayer::new(locks, "chat:{id}").unwrap();
+    let lock = RequestLockLayer::new(locks, "chat:{id}").unwrap().name("chat");
     let lock = lock.on_busy(OnBusy::Replace).replace_by("anyone").hold_until(HoldUntil::Body);
     let turn = async move || -> Response {
         let words = stream::iter(["one"]).chain(stream::pending());
@@ -266,13 +287,14 @@ async fn a_stream_of_events_ends_with_one_that_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn another_stream_is_cut_short() {
-    let logs = Logs::collect();
+    let (logs, metrics) = (Logs::collect(), Metrics::collect());
     let (app, first) = streamed(false).await;
     let mut words = first.into_body().into_data_stream();
     assert_eq!(words.next().await.unwrap().unwrap(), "one");
     let newer = tokio::spawn(app.oneshot(request("POST", "/7")));
     assert!(words.next().await.unwrap().is_err());
     assert_eq!(newer.await.unwrap().unwrap().status(), 200);
+    assert_eq!(metrics.value(REPLACED), 1.0);
     // Expected, and no warning.
     let lines = logs.lines();
     let cut = lines.iter().find(|line| line.contains("cut short")).expect("a line");
@@ -309,13 +331,14 @@ async fn calls_of_an_attribute_replace_each_other() {
     second.abort();
 }
 
-#[distributed_lock(key = "job", client = locks, on_busy = "replace", replace_by = "anyone")]
+#[distributed_lock(key = "job", name = "chat", client = locks, on_busy = "replace", replace_by = "anyone")]
 async fn job(locks: LockClient, ends: bool) -> Result<bool, LockError> {
     if ends { Ok(true) } else { std::future::pending().await }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_function_returns_that_it_was_replaced() {
+    let metrics = Metrics::collect();
     let locks = LockClient::in_memory();
     let mut first = tokio::spawn(job(locks.clone(), false));
     let is_held = async || !locks.inspect("job").await.unwrap().holders.is_empty();
@@ -325,6 +348,7 @@ async fn a_function_returns_that_it_was_replaced() {
     assert!((&mut first).now_or_never().is_none());
     assert!(job(locks, true).await.unwrap());
     let ended = first.await.unwrap();
+    assert_eq!(metrics.value(REPLACED), 1.0);
     assert!(
         matches!(&ended, Err(LockError::Lost(lost)) if lost.cause() == LostCause::Replaced),
         "{ended:?}"

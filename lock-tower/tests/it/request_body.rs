@@ -214,7 +214,7 @@ async fn a_streamed_upload_is_read_under_its_lock() {
 #[tokio::test(start_paused = true)]
 async fn a_lock_that_is_off_reads_no_body() {
     let locks = LockClient::in_memory();
-    for enforce in [Enforce::Off, Enforce::Shadow] {
+    for enforce in [Enforce::Off, Enforce::Shadow, Enforce::Percent(0)] {
         let answers = async |_: Request<Body>| Response::new(Body::from("at once"));
         let app = Router::new().route("/orders/{id}", put(answers));
         let app = app.route_layer(lock(&locks).enforce(enforce));

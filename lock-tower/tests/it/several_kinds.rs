@@ -344,7 +344,7 @@ async fn without_the_store_they_are_taken_in_this_process() {
     let mut world = world_on(locks, |locks| layer(locks).on_store_down(OnStoreDown::Local));
     store.set_down(true);
     let (working, lock) = world.at_work("/acme/1").await;
-    assert!(lock.unlocked().is_some() && lock.views().len() == 3);
+    assert!(lock.unlocked().is_some() && lock.remaining() > Duration::ZERO);
     let refused = world.send("/acme/2").await.unwrap().assert_problem(423, "lock-busy");
     assert_eq!(refused["busy"], "exports:{tenant:lower}");
     let (other, _) = world.at_work("/umbrella/2").await;

@@ -101,6 +101,7 @@ async fn local_excludes_in_this_process_alone() {
     assert_eq!(lock.unlocked(), Some(Unlocked::Local));
     assert_eq!(lock.fencing_token(), FencingToken::NONE, "one process knows no token");
     assert!(!lock.is_held() && lock.remaining() > Duration::ZERO);
+    assert!(lock.views().is_empty() && lock.view().is_none(), "a view has a token");
     let refused = call(&world.app, "PUT", "/orders/7").await;
     refused.assert_problem(423, "lock-busy");
     world.goes_on.add_permits(1);
