@@ -197,8 +197,8 @@ pub struct RenewCommand {
     pub holder: Holder,
     /// How long the hold lasts from when the store executes the command.
     pub lease: Duration,
-    /// Whether it lasts for exactly that long: a longer lease is shortened. Set only for a hold that nothing
-    /// relies on any more; a store that does not shorten it keeps the lock held for longer.
+    /// Whether it lasts for exactly that long: a longer lease is shortened. Set only for a hold on which nothing
+    /// relies any more, or yet; a store that does not shorten it keeps the lock held for longer.
     pub exactly: bool,
 }
 

@@ -91,10 +91,11 @@ impl Lease {
             Transferred::Gone => return Err(gone()),
         }
         // The transfer keeps the remaining time of the parked lease: only the renewal gives this
-        // client a validity that it can compute.
+        // client a validity that it can compute. Exactly: a parked lease may be far longer, and would keep the
+        // lock for its whole rest if this process dies.
         let sent = LeaseInstant::now();
         self.state().may_be_stored(sent, lease);
-        let command = RenewCommand::new(self.holder(), lease);
+        let command = RenewCommand::exactly(self.holder(), lease);
         let answers = self.client.store.renew(parked.mode, vec![command]).await;
         match answers.map_err(unanswered)?.first() {
             Some(Renewal::Renewed) => {}

@@ -197,6 +197,10 @@ async fn contend(
             }
             Err(why) => return Err(why),
         };
+        if answer.is_err() {
+            // Readers that have joined it would wait for an answer that does not come, and later ones join.
+            attempt.leases.iter().for_each(|lease| lease.on_refused());
+        }
         if let Some(before) = last.replace(at).filter(|before| *before != at) {
             // Another key is in the way now. A place left at the earlier one would reserve that
             // lock for an acquisition that does not take it.

@@ -182,7 +182,7 @@ impl OncePer {
     /// At most one attempt per slot succeeds, as far as leases hold: an attempt that lost its lock is
     /// dropped at its next `.await`, but what it has sent may still arrive. Give the attempt's
     /// [fencing token](SlotAttempt::fencing_token) to what it writes to. Work that succeeds just before its
-    /// process dies, or while the store cannot be reached for longer than its process lives, may run again.
+    /// process dies, or while the store cannot be reached for longer than a lease, may run again.
     ///
     /// The slot is that of this process' system clock. A replica whose clock is ahead runs the job earlier,
     /// and the others find it done. See [`Slots`] for a timer that fires too early. A job that runs for

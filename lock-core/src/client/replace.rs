@@ -17,7 +17,7 @@ use lock_key::{MAX_DURATION, MAX_KEY_BYTES};
 use lock_store::{
     InvalidOptions, LockKey, OwnerId, StoreAdmin, StoreError, Unavailable, runtime::LeaseInstant,
 };
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{LockClient, lockable::SingleLock, scope::Scope};
 use crate::{
@@ -33,6 +33,8 @@ const PLACE: &str = "lock-replace:";
 const FIRST_LOOK: Duration = Duration::from_millis(2);
 /// The pause between two looks at the holder: another one may have come, that is not requested yet.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
+/// A message that was sent before an answer of the store arrives within this time after it.
+const LATE_MESSAGE: Duration = Duration::from_millis(50);
 
 /// Acquires a lock whose holder is replaced when it has not released it `after` this time. Waits at most
 /// for `wait`, and for as long as the holders of the place and of the key may take.
@@ -81,16 +83,22 @@ pub(super) async fn acquire(
         // A newer caller may have taken the place, and its turn may be over: this one's work would come
         // after it, under a greater token. The clock shows that there was no time for that, since each
         // caller requests first, or the store does.
-        if LeaseInstant::now().since(began) < FIRST_LOOK && place.is_held() {
-            // A newer caller of this process that came before this owner had its number takes it for a
-            // later one, and would not replace it.
-            let is_replaced = newest.replaced().now_or_never().is_some();
-            return if is_replaced { Err(replaced()) } else { Ok(guard) };
+        if LeaseInstant::now().since(began) >= FIRST_LOOK || !place.is_held() {
+            let own = place.hold().lease.owner.to_string();
+            let seen = client.inner().admin()?.inspect_holders(place_key).await?;
+            let holders = seen.map(|seen| seen.holders).unwrap_or_default();
+            if !holders.iter().any(|it| it.owner == own) {
+                // No holder: a newer caller has come and gone, whose message is here soon, or the store has lost
+                // its data.
+                let lost = timeout(LATE_MESSAGE, place.lost()).await;
+                let lost = lost.map_or(LostCause::Refused, |lost| lost.cause());
+                let unknown = Some(lost).filter(|_| holders.is_empty()).and_then(place_lost);
+                return Err(unknown.unwrap_or_else(replaced));
+            }
         }
-        let own = place.hold().lease.owner.to_string();
-        let seen = client.inner().admin()?.inspect_holders(place_key).await?;
-        let has_it = seen.is_some_and(|seen| seen.holders.iter().any(|it| it.owner == own));
-        if has_it { Ok(guard) } else { Err(replaced()) }
+        // A newer caller of this process that came before this owner had its number takes it for a
+        // later one, and would not replace it.
+        if newest.replaced().now_or_never().is_some() { Err(replaced()) } else { Ok(guard) }
     };
     tokio::select! {
         biased;
@@ -113,11 +121,18 @@ async fn stopped(place: &LockGuard) -> Option<AcquireError> {
     sleep(FIRST_LOOK).await;
     let view = place.view();
     tokio::select! {
-        lost = place.lost() => match lost.cause() {
-            LostCause::Taken => None,
-            cause => Some(Unavailable::unsent(format!("the place of the caller was lost: {cause}")).into()),
-        },
+        lost = place.lost() => place_lost(lost.cause()),
         () = view.release_requested() => None,
+    }
+}
+
+/// The error of a place that was lost; `None` if a newer caller has taken it.
+fn place_lost(cause: LostCause) -> Option<AcquireError> {
+    match cause {
+        LostCause::Taken => None,
+        cause => {
+            Some(Unavailable::unsent(format!("the place of the caller was lost: {cause}")).into())
+        }
     }
 }
 

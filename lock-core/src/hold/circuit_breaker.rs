@@ -56,7 +56,7 @@ impl ClientInner {
             let mut shards = self.breaker.lock();
             // An answer to a probe that was sent later has shown that the store is back: opened again by
             // an older timeout, the breaker would refuse callers although the store answers.
-            let outdated = shards.last_closed.is_some_and(|closed| sent < closed);
+            let outdated = shards.last_closed.get(&shard).is_some_and(|closed| sent < *closed);
             let Entry::Vacant(closed) = shards.open.entry(shard) else { return };
             if outdated {
                 return;
@@ -113,6 +113,18 @@ mod tests {
         inner.open_breaker(&key, before);
         assert!(!inner.breaker.is_open(), "its answer was only late");
         inner.open_breaker(&key, LeaseInstant::now());
+        assert!(inner.breaker.is_open());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_answer_of_one_shard_says_nothing_of_another() {
+        let client = LockClient::in_memory();
+        let inner = client.inner();
+        let key = LockKey::try_from("k").expect("a key");
+        let before = LeaseInstant::now();
+        tokio::time::sleep(PROBE).await;
+        inner.breaker.close(inner.store.shard(&key) + 1);
+        inner.open_breaker(&key, before);
         assert!(inner.breaker.is_open());
     }
 }

@@ -23,6 +23,8 @@ use crate::types::LostCause;
 
 const FIRST_RETRY: Duration = Duration::from_millis(10);
 const LONGEST_RETRY: Duration = Duration::from_millis(250);
+/// A few of the milliseconds in which stores count.
+const AT_MOST_EARLIER: Duration = Duration::from_millis(2);
 
 /// The count of a guard that was dropped early, and until when the lock stays held.
 #[derive(Debug)]
@@ -48,8 +50,13 @@ impl LingeringGuard {
     /// Leaves the lock to the store until its time is over, and gives up the count.
     pub(crate) async fn leave(self) {
         let Self { hold, mode, until } = self;
-        // A lease that was requested for this time, and was not renewed, ends then anyway.
-        let ends_then = hold.lease.state().stored_until == until;
+        // A lease that was requested for this time, and was not renewed, ends then anyway, unless its answer came
+        // late: the store counts from before.
+        let ends_then = {
+            let lease = hold.lease.state();
+            lease.stored_until == until
+                && lease.confirmed_at.after(lease.length + AT_MOST_EARLIER) >= until
+        };
         let mut retry = Backoff::new(FIRST_RETRY);
         while let Err(why) = hold.leave_until(mode, until, ends_then).await {
             hold.lease.state().last_failure = Some(Box::new(why));
@@ -102,7 +109,8 @@ impl Hold {
             drop(step);
             // Readers of this process that joined use the same lease; a guard of the scope keeps it anyway.
             lease_clock::sleep_until(until).await;
-            self.end_guard(mode);
+            // A guard that came meanwhile, and is gone, may have been for longer.
+            self.drop_guard(mode);
             return Ok(());
         }
         let left = ends_then || self.set_rest(&step, mode, until).await?;

@@ -11,9 +11,9 @@ pub(crate) struct Breaker(Mutex<Shards>);
 pub(super) struct Shards {
     /// Since when each of them has not answered.
     pub(super) open: HashMap<u16, LeaseInstant>,
-    /// When a probe was last answered. Anything sent before that shows nothing about the present
-    /// state.
-    pub(super) last_closed: Option<LeaseInstant>,
+    /// When a probe of each of them was last answered. Anything sent to it before that shows nothing about its
+    /// present state.
+    pub(super) last_closed: HashMap<u16, LeaseInstant>,
 }
 
 impl Breaker {
@@ -25,7 +25,7 @@ impl Breaker {
     pub(super) fn close(&self, shard: u16) {
         let mut shards = self.lock();
         shards.open.remove(&shard);
-        shards.last_closed = Some(LeaseInstant::now());
+        shards.last_closed.insert(shard, LeaseInstant::now());
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Shards> {

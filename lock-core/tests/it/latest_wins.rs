@@ -43,6 +43,9 @@ fn a_caller_that_was_stopped_does_not_come_after_a_newer_one() {
             assert!(poll!(older.as_mut()).is_pending());
             sleep(Duration::from_millis(1)).await;
         }
+        // Until it listens for the message that its place was taken.
+        let listens = Duration::from_millis(50);
+        assert!(timeout(listens, older.as_mut()).await.is_err());
     });
     // The holder ignores them, and the older one ignores the newer one.
     running.block_on(async {
@@ -64,6 +67,21 @@ async fn a_place_that_the_store_has_lost_is_no_newer_caller() {
         sleep(Duration::from_millis(1)).await;
     }
     store.remove(&LockKey::try_from(place).unwrap());
+    let ended = waits.await.unwrap();
+    assert!(matches!(ended, Err(AcquireError::Unavailable(_))), "{ended:?}");
+}
+
+/// The lock is free then, and no caller has the place.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_has_lost_all_is_no_newer_caller() {
+    let (store, here, there) = clients();
+    let _holder = there.write("k").acquire().await.unwrap();
+    let waits = tokio::spawn(here.write("k").replace_after(LONG).acquire());
+    while here.inspect("lock-replace:k").await.unwrap().holders.is_empty() {
+        sleep(Duration::from_millis(1)).await;
+    }
+    sleep(Duration::from_millis(10)).await;
+    store.restart();
     let ended = waits.await.unwrap();
     assert!(matches!(ended, Err(AcquireError::Unavailable(_))), "{ended:?}");
 }

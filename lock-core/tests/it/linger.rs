@@ -94,6 +94,40 @@ async fn a_lease_that_ends_then_anyway_costs_no_command() {
     }
 }
 
+/// The store counts from when it grants the lock, the promise from when the answer came.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_came_late_takes_nothing_from_its_time() {
+    let (store, link) = (MemoryStore::new(), Arc::<ConstantFaults>::default());
+    let here = faulty(LockClient::builder(), &store, Arc::clone(&link) as _);
+    let there = LockClient::builder().in_memory_on(&store);
+    let late = SECOND / 5;
+    link.set(Delivery { taken: Some(Duration::ZERO), answered: Some(late) });
+    let guard = here.write("k").hold_at_least(LEASE).acquire().await.unwrap();
+    link.set(Delivery::AT_ONCE);
+    guard.release().await.unwrap();
+    sleep(LEASE - late / 2).await;
+    assert!(is_busy(&there).await);
+}
+
+/// It lingers again, for its longer time.
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_enters_while_it_lingers_counts_too() {
+    let (_, here, there) = two();
+    // Another reader on the same lease keeps it from being left to the store.
+    let (scope, beside) = (here.scope(), here.read("k").acquire().await.unwrap());
+    let least = |time| scope.read("k").hold_at_least(time).acquire();
+    let first = scope.read("k").acquire().await.unwrap();
+    drop(least(SECOND * 5).await.unwrap());
+    drop(first);
+    sleep(SECOND).await;
+    drop(least(SECOND * 20).await.unwrap());
+    drop(beside);
+    sleep(SECOND * 9).await;
+    assert!(is_busy(&there).await, "the second one is for twenty seconds");
+    sleep(SECOND * 12).await;
+    assert!(!is_busy(&there).await);
+}
+
 /// Counts renewals.
 #[derive(Debug)]
 struct Renewals(Arc<Mutex<usize>>);

@@ -56,6 +56,18 @@ async fn a_ticket_is_good_until_its_lease_ends_and_no_longer() {
     }
 }
 
+/// If the worker dies, the lock is free after its own lease.
+#[tokio::test(start_paused = true)]
+async fn a_resumed_hold_has_the_lease_of_its_client() {
+    let (_, here, there) = two();
+    let guard = here.write("k").acquire().await.unwrap();
+    let ticket = guard.park(LEASE * 20).await.unwrap();
+    let resumed = there.resume(&ticket).await.unwrap();
+    let remaining = here.inspect("k").await.unwrap().holders[0].remaining;
+    assert_eq!(remaining, Some(LEASE));
+    drop(resumed);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_parked_hold_is_not_renewed() {
     let (_, here, there) = two();

@@ -62,10 +62,10 @@ pub(crate) fn batches(schedule: &Schedule, due: Vec<Arc<Lease>>) -> Vec<Batch> {
         if lease.drop_unclaimed() || lease.state().stage != Stage::Held {
             continue;
         }
-        let Some(mode) = lease.due_for_renewal() else {
+        if lease.due_for_renewal().is_none() {
             schedule.add(&lease);
             continue;
-        };
+        }
         // A lease that was deferred before is renewed now, however many there are.
         if !schedule.together && !std::mem::take(&mut lease.state().renewal_deferred) {
             let batches_before = place / BATCH;
@@ -76,15 +76,21 @@ pub(crate) fn batches(schedule: &Schedule, due: Vec<Arc<Lease>>) -> Vec<Batch> {
                 continue;
             }
         }
-        match lease.try_step() {
-            Some(step) => {
+        let Some(step) = lease.try_step() else {
+            // Another command of the lease is in flight. If that is a release, a renewal beside it
+            // could be executed after it and be answered as lost.
+            schedule.add_at(&lease, now.after(BUSY_RETRY));
+            continue;
+        };
+        // Only now: until here another thread may have changed the mode or released the lease, and the store
+        // would answer a renewal of what was before as lost.
+        match lease.due_for_renewal() {
+            Some(mode) => {
                 let shard = lease.client.store.shard(&lease.key);
                 let due = alike.entry((lease.kind, mode, shard)).or_default();
                 due.push(DueLease { lease, _step: step, again: None });
             }
-            // Another command of the lease is in flight. If that is a release, a renewal beside it
-            // could be executed after it and be answered as lost.
-            None => schedule.add_at(&lease, now.after(BUSY_RETRY)),
+            None => schedule.add(&lease),
         }
     }
     let mut batches = Vec::new();
@@ -173,10 +179,13 @@ impl Lease {
         now.after(GAP.min(left / 4 / whole(batches)).saturating_mul(whole(batches_before)))
     }
 
-    /// The mode to renew in, unless the lease runs out by choice.
+    /// The mode to renew in, unless the lease runs out by choice, or is released.
     fn due_for_renewal(&self) -> Option<Mode> {
-        let renews = self.state().renews;
-        self.certain_mode().filter(|_| renews)
+        let is_due = {
+            let state = self.state();
+            state.renews && state.stage == Stage::Held
+        };
+        self.certain_mode().filter(|_| is_due)
     }
 
     /// The mode in which the store has the lease; `None` while a change of mode is in doubt.
