@@ -188,6 +188,12 @@ pub(super) async fn a_holder_receives_a_release_request(world: StoreUnderTest) {
         soon(guard.release_requested()).await;
         guard.release().await.unwrap();
     }
+    // Also if it reads by then.
+    let mut guard = here.write("k").acquire().await.unwrap();
+    assert_eq!(there.request_release("k").await.unwrap(), 1);
+    guard.downgrade().await.unwrap();
+    soon(guard.release_requested()).await;
+    guard.release().await.unwrap();
     let semaphore = here.semaphore("s", 2);
     let (one, two) =
         (semaphore.permit().acquire().await.unwrap(), semaphore.permit().acquire().await.unwrap());

@@ -13,10 +13,10 @@ use super::{
     described::{Described, snapshot},
     line::divide,
     names::{ContenderName, PERMITS, Role, TURNS},
-    requests::REVOKE,
     session::{Session, retry},
     store::{ZooKeeperStore, unavailable},
     tokens::last_token_of,
+    znode::REVOKE,
 };
 
 /// How many contenders of one lock are described.

@@ -20,7 +20,8 @@ pub(crate) fn command_timeout(session_timeout: Duration) -> Duration {
     reliable(session_timeout) / 2
 }
 
-/// The timeout of which this is the reliable part.
+/// The timeout of which this is the reliable part. In whole milliseconds, as ensembles grant it.
 pub(crate) fn session_timeout_for(lease: Duration) -> Duration {
-    lease * 5 / 3
+    let millis = (lease * 5 / 3).as_nanos().div_ceil(1_000_000);
+    Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
 }

@@ -81,7 +81,8 @@ async fn delete(contender: &Contender, sessions: &Sessions) -> bool {
     // The client is closed: its session ends, and the ensemble deletes everything in it.
     let Ok(session) = sessions.current().await else { return true };
     if session.number != contender.session {
-        // Its session has ended, and the ensemble has deleted its znodes.
+        // The ensemble deletes its znodes with its session, if it has not. A client that was without an answer
+        // for seven fifths of the timeout cannot return to that session.
         return true;
     }
     let mut state = contender.state.lock().await;

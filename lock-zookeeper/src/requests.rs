@@ -8,9 +8,8 @@ use zookeeper_client::Error;
 use super::{
     session::retry,
     store::{ZooKeeperStore, unavailable},
+    znode::REVOKE,
 };
-
-pub(super) const REVOKE: &[u8] = b"__REVOKE__";
 
 /// Wakes those that wait for a request to release, by key.
 #[derive(Debug, Default, Clone)]

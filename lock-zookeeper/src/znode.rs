@@ -13,6 +13,9 @@ use super::{
     session::{Session, is_lost, retry},
 };
 
+/// The data of a holder whose release is requested, by Curator's revocation.
+pub(super) const REVOKE: &[u8] = b"__REVOKE__";
+
 /// A znode that may exist. Its name begins with a unique uuid, so that it is found again when its
 /// creation was not answered.
 #[derive(Debug)]
@@ -222,19 +225,34 @@ impl Znode {
                 return Ok(Some(()));
             }
             let Some(former) = self.path() else { return Ok(None) };
+            let (found, stat) = match retry(|| session.client.get_data(&former)).await {
+                Ok(found) => found,
+                Err(Error::NoNode) => {
+                    self.vanished();
+                    return Ok(None);
+                }
+                Err(why) => return Err(why),
+            };
+            // A request to release that the holder has not seen yet goes with it.
+            let is_requested = found == REVOKE;
+            let data = if is_requested { REVOKE } else { data.as_bytes() };
             // Before it is sent: if the reply is lost, the new znode is looked for before anything
             // is created again.
             next.in_doubt = true;
             let path = format!("{}/{}", next.folder, next.prefix);
             let options = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
             let mut both = session.client.new_multi_writer();
-            both.add_delete(&former, None)?;
-            both.add_create(&path, data.as_bytes(), &options)?;
+            both.add_delete(&former, Some(stat.version))?;
+            both.add_create(&path, data, &options)?;
             match both.commit().await {
                 Ok(_) => {
                     let stat = retry(|| session.client.check_stat(&path)).await?;
                     next.in_doubt = false;
                     next.created = stat.map(|stat| (next.prefix.clone(), stat.czxid));
+                    if is_requested {
+                        // As if another client had written it: it is not written over.
+                        next.data_version = i32::MAX;
+                    }
                     self.vanished();
                     return Ok(next.created.is_some().then_some(()));
                 }
@@ -242,6 +260,10 @@ impl Znode {
                     tokio::task::yield_now().await;
                 }
                 Err(MultiWriteError::RequestFailed { source }) => return Err(source),
+                // A request came between.
+                Err(MultiWriteError::OperationFailed { source: Error::BadVersion, .. }) => {
+                    next.in_doubt = false;
+                }
                 Err(MultiWriteError::OperationFailed { .. }) => {
                     next.in_doubt = false;
                     self.vanished();

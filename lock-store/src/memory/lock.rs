@@ -55,13 +55,14 @@ impl Lock {
         if self.is_of(kind) {
             return true;
         }
-        match (self.only_waiters(), kind) {
-            (None, _) | (Some(_), Kind::FairReadWrite | Kind::Semaphore) => return false,
-            (Some(waiters), Kind::ReadWrite) => {
-                *self = Self::ReadWrite(ReadWrite::waited_for(waiters))
-            }
-            (Some(waiters), _) => *self = Self::Exclusive(Exclusive::waited_for(waiters)),
+        if matches!(kind, Kind::FairReadWrite | Kind::Semaphore) {
+            return false;
         }
+        let Some(waiters) = self.only_waiters() else { return false };
+        *self = match kind {
+            Kind::ReadWrite => Self::ReadWrite(ReadWrite::waited_for(waiters)),
+            _ => Self::Exclusive(Exclusive::waited_for(waiters)),
+        };
         true
     }
 

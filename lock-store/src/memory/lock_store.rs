@@ -301,6 +301,26 @@ mod tests {
         }
     }
 
+    /// Between the release and the try of the waiter that was woken.
+    #[tokio::test(start_paused = true)]
+    async fn a_lock_of_another_kind_takes_no_waiter_its_place() {
+        let store = MemoryStore::new();
+        let key = LockKey::try_from("k").expect("a key");
+        let [holder, waiter, other] = [(); 3].map(|()| OwnerId::permit());
+        let admin: &dyn StoreAdmin = &store;
+        now(store.acquire(write(&key, &holder)));
+        let place = Some(LEASE);
+        now(store.acquire(AcquireCommand { place, ..write(&key, &waiter) }));
+        now(admin.force_release(key.clone(), None));
+        for kind in [Kind::Semaphore, Kind::FairReadWrite] {
+            let refused =
+                now(store.acquire(AcquireCommand { kind, permits: 3, ..write(&key, &other) }));
+            assert!(matches!(refused, Acquired::WrongKind), "{refused:?}");
+        }
+        let passed = now(store.acquire(write(&key, &other)));
+        assert!(matches!(passed, Acquired::Busy { .. }), "{passed:?}");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn several_that_are_refused_together_leave_what_was_held_before() {
         let store = MemoryStore::new();

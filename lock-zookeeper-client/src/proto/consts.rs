@@ -15,7 +15,6 @@ pub enum PredefinedXid {
     ///
     /// auth-xid: https://github.com/apache/zookeeper/blob/de7c5869d372e46af43979134d0e30b49d2319b1/zookeeper-server/src/main/java/org/apache/zookeeper/server/ZooKeeperServer.java#L1621
     Auth = -4,
-    SetWatches = -8,
 }
 
 #[repr(i32)]

@@ -108,7 +108,7 @@ impl Depot {
         self.push_operation(Operation::Session(operation));
     }
 
-    fn push_request(&mut self, operation: SessionOperation) {
+    pub fn push_request(&mut self, operation: SessionOperation) {
         self.write_session(operation);
     }
 

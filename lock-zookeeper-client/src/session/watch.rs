@@ -10,7 +10,7 @@ use tracing::error;
 
 use super::depot::Depot;
 use super::event::WatcherEvent;
-use super::request::{Operation, Request, SessionOperation, StateReceiver, StateResponser};
+use super::request::{Request, SessionOperation, StateReceiver, StateResponser};
 use super::types::{EventType, SessionState, WatchMode, WatchedEvent};
 use crate::error::Error;
 use crate::proto::{ErrorCode, OpCode, SetWatchesRequest};
@@ -464,7 +464,9 @@ impl WatchManager {
         let (n, op_code) = if i <= 2 { (3, OpCode::SetWatches) } else { (5, OpCode::SetWatches2) };
         let request = SetWatchesRequest { relative_zxid: last_zxid, paths: &paths[..n] };
         let operation = SessionOperation::new(op_code, &request);
-        depot.push_operation(Operation::Session(operation));
+        // Each with an xid of its own: with one for all, the reply to the second of two would find no request, and
+        // every further connection would fail alike.
+        depot.push_request(operation);
         paths[..=i].iter_mut().for_each(|v| v.clear());
     }
 
@@ -482,7 +484,7 @@ impl WatchManager {
                 if !contains[i] {
                     contains[i] = true;
                     paths[i].push(path.as_str());
-                    index = index.max(index);
+                    index = index.max(i);
                     bytes += path.len();
                     if bytes > SET_WATCHES_MAX_BYTES {
                         self.send_and_clear_watches(last_zxid, &mut paths, index, depot);

@@ -46,7 +46,7 @@ fn of_one_key<'a>(holds: &[&'a Hold], past: &Past, windows: &Windows, verdict: &
 /// release, and the store has not confirmed one. A holder that ignores the request learns of it afterwards.
 /// A release that is sent again, because its connection has ended, cannot find out: the first command may
 /// have released the lock.
-fn may_be_taken(holder: &Hold, by: Nanos, past: &Past, windows: &Windows) -> bool {
+pub(super) fn may_be_taken(holder: &Hold, by: Nanos, past: &Past, windows: &Windows) -> bool {
     let request = past.requests.get(holder.ask).filter(|ask| ask.family == Family::Replaced);
     let was_its_own =
         holder.is_freed && !windows.connections_may_end(holder.worker, (holder.begin, holder.over));

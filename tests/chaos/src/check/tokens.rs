@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BinaryHeap},
 };
 
-use super::{Finding, Hold, Past, Verdict, Windows};
+use super::{Finding, Hold, Past, Verdict, Windows, exclusion::may_be_taken};
 use crate::{clock::Nanos, keys::Access};
 
 pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
@@ -15,7 +15,7 @@ pub(super) fn check(past: &Past, windows: &Windows, verdict: &mut Verdict) {
     }
     for holds in by_key.values_mut() {
         holds.sort_unstable_by_key(|hold| hold.begin);
-        of_one_key(holds, windows, verdict);
+        of_one_key(holds, past, windows, verdict);
     }
 }
 
@@ -25,7 +25,7 @@ type Greatest = Option<(u64, Nanos, usize)>;
 /// The end of the hold, its token, the time of the grant, its worker, and whether it wrote.
 type Live = Reverse<(Nanos, u64, Nanos, usize, bool)>;
 
-fn of_one_key(holds: &[&Hold], windows: &Windows, verdict: &mut Verdict) {
+fn of_one_key(holds: &[&Hold], past: &Past, windows: &Windows, verdict: &mut Verdict) {
     let mut live: BinaryHeap<Live> = BinaryHeap::new();
     let (mut any, mut written): (Greatest, Greatest) = (None, None);
     for hold in holds {
@@ -46,6 +46,9 @@ fn of_one_key(holds: &[&Hold], windows: &Windows, verdict: &mut Verdict) {
             // Tokens are Redis' memory and Redis' clock: both may have gone.
             if token <= greatest && windows.tokens_lost_between(begin, hold.begin) {
                 (any, written) = (None, None);
+            } else if token <= greatest && may_be_taken(hold, begin, past, windows) {
+                // A newer caller has taken it before its process, which was stopped, knew of the grant.
+                verdict.taken += 1;
             } else if token <= greatest {
                 let what = format!("token {token} of worker {} after {greatest}", hold.worker);
                 let key = Some(hold.key.clone());
@@ -58,8 +61,15 @@ fn of_one_key(holds: &[&Hold], windows: &Windows, verdict: &mut Verdict) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{hold, past, quiet, verdict_of};
+    use super::super::{
+        Ask,
+        testing::{ask, hold, past, quiet, verdict_of},
+    };
     use super::*;
+    use crate::{
+        clock::nanos,
+        keys::{Family, REPLACED_AFTER},
+    };
 
     fn findings(holds: &[(Access, Nanos, Nanos, u64)]) -> usize {
         let held = |(access, begin, last, token): &(Access, Nanos, Nanos, u64)| Hold {
@@ -84,5 +94,22 @@ mod tests {
         let write = Hold { token: Some(5), ..hold(0, Access::Write, 0, 1) };
         let read = Hold { token: Some(5), ask: write.ask, ..hold(0, Access::Read, 2, 3) };
         assert!(verdict_of(check, &past(vec![write, read]), &quiet()).findings.is_empty());
+    }
+
+    #[test]
+    fn a_grant_that_its_process_hears_of_when_it_was_replaced_has_an_older_token() {
+        let after = nanos(REPLACED_AFTER);
+        let request = |worker| Ask { family: Family::Replaced, ..ask(worker, 0, 0) };
+        let findings = |begin, is_freed| {
+            let newer = Hold { token: Some(6), ..hold(1, Access::Write, begin, begin + 1) };
+            let late = hold(0, Access::Write, begin + 2, begin + 3);
+            let late = Hold { token: Some(5), ask: 0, is_freed, ..late };
+            let holds = vec![Hold { ask: 1, ..newer }, late];
+            let past = Past { requests: vec![request(0), request(1)], holds, ..Past::default() };
+            verdict_of(check, &past, &quiet()).findings.len()
+        };
+        assert_eq!(findings(after, false), 0);
+        assert_eq!(findings(after - 1, false), 1, "before its time");
+        assert_eq!(findings(after, true), 1, "it was still in the store");
     }
 }

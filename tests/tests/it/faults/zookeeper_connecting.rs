@@ -93,7 +93,9 @@ async fn a_server_that_has_lost_its_ensemble() {
 async fn a_lazy_client_needs_no_server_to_begin_with() {
     let mut server = ZooKeeperServer::start().await;
     server.kill();
-    let client = LockClient::builder().lease(LEASE).connect_lazy(&server.url()).unwrap();
+    // Five thirds of it, the session, are no whole milliseconds.
+    let lease = Duration::from_secs(2);
+    let client = LockClient::builder().lease(lease).connect_lazy(&server.url()).unwrap();
     let error = bounded(LIMIT, client.write("k").acquire()).await.unwrap_err();
     let AcquireError::Unavailable(why) = &error else { panic!("{error}") };
     assert!(why.to_string().contains("no ZooKeeper answers"), "{why}");

@@ -11,7 +11,7 @@ const BUDGETS: &str = "tests/code_lines.txt";
 /// A budget further above its count is lowered: otherwise a folder could fill up again in silence.
 const SLACK: usize = 60;
 /// The lines that can be read in an evening: see ARCHITECTURE.md.
-const EVENING: usize = 5_010;
+const EVENING: usize = 5_020;
 /// A file above this says in its first lines why it is not two, and there are few.
 const LARGE: usize = 250;
 

@@ -4,6 +4,7 @@ mod cancellation;
 mod crowd;
 mod leader;
 mod losses;
+mod many_watches;
 mod members;
 mod pauses;
 mod resource;
