@@ -5,6 +5,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::{
+    future::ready,
+    stream::{self, StreamExt},
+};
 use lock_store::runtime::Backoff;
 use tokio_util::sync::CancellationToken;
 
@@ -15,6 +19,8 @@ use super::{
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How many contenders are deleted at the same time.
+const AT_ONCE: usize = 64;
 
 /// Leaves a contender to the cleanup, unless it is certain that nothing of it is left.
 pub(crate) struct AbandonOnDrop<'a> {
@@ -54,12 +60,13 @@ pub(crate) async fn run(
             contenders.abandoned_some.notified().await;
             let mut backoff = Backoff::new(FIRST_PAUSE);
             loop {
-                let mut left = Vec::new();
-                for contender in contenders.take_abandoned() {
-                    if !delete(&contender, &sessions).await {
-                        left.push(contender);
-                    }
-                }
+                // At once: one after the other, the last of thousands would keep its lock from all others for
+                // as many round trips.
+                let abandoned = stream::iter(contenders.take_abandoned()).map(async |contender| {
+                    (!delete(&contender, &sessions).await).then_some(contender)
+                });
+                let deleted = abandoned.buffer_unordered(AT_ONCE);
+                let left: Vec<_> = deleted.filter_map(ready).collect().await;
                 if left.is_empty() {
                     break;
                 }

@@ -219,40 +219,26 @@ impl Znode {
         session: &Session,
         data: &str,
     ) -> Result<Option<()>, Error> {
+        let (mut version, mut data) = (self.data_version, data.as_bytes());
         loop {
             if next.in_doubt && next.find(session).await? {
                 self.vanished();
                 return Ok(Some(()));
             }
             let Some(former) = self.path() else { return Ok(None) };
-            let (found, stat) = match retry(|| session.client.get_data(&former)).await {
-                Ok(found) => found,
-                Err(Error::NoNode) => {
-                    self.vanished();
-                    return Ok(None);
-                }
-                Err(why) => return Err(why),
-            };
-            // A request to release that the holder has not seen yet goes with it.
-            let is_requested = found == REVOKE;
-            let data = if is_requested { REVOKE } else { data.as_bytes() };
             // Before it is sent: if the reply is lost, the new znode is looked for before anything
             // is created again.
             next.in_doubt = true;
             let path = format!("{}/{}", next.folder, next.prefix);
             let options = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
             let mut both = session.client.new_multi_writer();
-            both.add_delete(&former, Some(stat.version))?;
+            both.add_delete(&former, Some(version))?;
             both.add_create(&path, data, &options)?;
             match both.commit().await {
                 Ok(_) => {
                     let stat = retry(|| session.client.check_stat(&path)).await?;
                     next.in_doubt = false;
                     next.created = stat.map(|stat| (next.prefix.clone(), stat.czxid));
-                    if is_requested {
-                        // As if another client had written it: it is not written over.
-                        next.data_version = i32::MAX;
-                    }
                     self.vanished();
                     return Ok(next.created.is_some().then_some(()));
                 }
@@ -260,9 +246,17 @@ impl Znode {
                     tokio::task::yield_now().await;
                 }
                 Err(MultiWriteError::RequestFailed { source }) => return Err(source),
-                // A request came between.
                 Err(MultiWriteError::OperationFailed { source: Error::BadVersion, .. }) => {
                     next.in_doubt = false;
+                    let (found, stat) = match retry(|| session.client.get_data(&former)).await {
+                        Err(Error::NoNode) => continue,
+                        found => found?,
+                    };
+                    version = stat.version;
+                    if found == REVOKE {
+                        // The request to release goes with it, and is not written over: see `write`.
+                        (data, next.data_version) = (REVOKE, i32::MAX);
+                    }
                 }
                 Err(MultiWriteError::OperationFailed { .. }) => {
                     next.in_doubt = false;

@@ -54,7 +54,11 @@ pub(super) fn may_be_taken(holder: &Hold, by: Nanos, past: &Past, windows: &Wind
 }
 
 fn judge(hold: &Hold, other: &Hold, past: &Past, windows: &Windows, verdict: &mut Verdict) {
-    if may_be_taken(other, hold.begin, past, windows) {
+    // By the older token it was granted first, and heard of that last.
+    let heard_late = hold.token < other.token;
+    if may_be_taken(other, hold.begin, past, windows)
+        || heard_late && may_be_taken(hold, other.begin, past, windows)
+    {
         verdict.taken += 1;
         return;
     }

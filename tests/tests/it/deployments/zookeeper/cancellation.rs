@@ -6,7 +6,7 @@ use std::{
 };
 
 use lock_core::LockClient;
-use lock_tests::{Direction, LIMIT, Proxy, Znodes, ZooKeeperServer, eventually};
+use lock_tests::{Direction, LIMIT, Proxy, Znodes, ZooKeeperServer, connected, eventually};
 use tokio::{task::JoinSet, time::timeout};
 
 use crate::deployments::zookeeper::client;
@@ -105,6 +105,34 @@ async fn two_thousand_dropped_acquisitions_over_a_link_that_is_cut_leave_no_node
     anchor.release().await.unwrap();
     assert!(znodes.ephemerals("/lock").await.is_empty());
     assert_eq!(client.health().await.waiting, 0);
+}
+
+/// Deleted one after the other, the last of them would keep its lock for a thousand round trips.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_an_outage_all_that_was_released_is_deleted_at_once() {
+    const LOCKS: usize = 1_000;
+    let server = ZooKeeperServer::start().await;
+    let proxy = server.proxy().await;
+    let impatient = LockClient::builder().lease(LEASE).connect_timeout(LIMIT);
+    let impatient = impatient.command_timeout(Duration::from_millis(200));
+    let client = connected(impatient, &server.url_through(&proxy)).await;
+    let anchor = client.reentrant("anchor").acquire().await.unwrap();
+    let znodes = server.znodes().await;
+    let held = znodes.ephemerals("/lock").await;
+    let mut locks = Vec::new();
+    for number in 0..LOCKS {
+        locks.push(client.write(format!("k{number}")).wait(WAIT).acquire().await.unwrap());
+    }
+
+    proxy.black_hole(Direction::Both);
+    drop(locks);
+    let left_to_the_store = async || client.health().await.holds == 1;
+    eventually("no release to be waited for", LIMIT, left_to_the_store).await;
+    proxy.cut().await;
+    proxy.pass();
+    proxy.delay(Direction::ToServer, Duration::from_millis(50));
+    only_the_anchor_stays(&znodes, &held[0]).await;
+    anchor.release().await.unwrap();
 }
 
 /// The same, when each acquisition is dropped after some polls of its future.
