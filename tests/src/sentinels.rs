@@ -226,8 +226,13 @@ impl SentinelSetup {
     /// Makes the Sentinels promote the replica while both servers run.
     pub async fn fail_over(&self) {
         let cli = self.sentinels[0].cli().await;
-        eventually("they begin", LIMIT, async || {
-            cli.try_query::<()>(&["SENTINEL", "FAILOVER", NAME]).await.is_ok()
+        eventually("they promote it", LIMIT, async || {
+            let is_primary = self.is_second(&cli).await;
+            if !is_primary {
+                // Refused while it is under way. They give it up while they know too little of the replica.
+                let _ = cli.try_query::<()>(&["SENTINEL", "FAILOVER", NAME]).await;
+            }
+            is_primary
         })
         .await;
         self.second_is_primary().await;
@@ -237,12 +242,13 @@ impl SentinelSetup {
     pub async fn second_is_primary(&self) {
         // The server itself closes every connection when its role changes.
         let cli = self.sentinels[1].cli().await;
-        let port = self.servers[1].secure_port().to_string();
-        eventually("the replica is the primary", LIMIT, async || {
-            let words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME];
-            let address: Vec<String> = cli.query(&words).await;
-            address.last() == Some(&port)
-        })
-        .await;
+        eventually("the replica is the primary", LIMIT, async || self.is_second(&cli).await).await;
+    }
+
+    /// Whether this Sentinel names the second server as the primary.
+    async fn is_second(&self, sentinel: &Cli) -> bool {
+        let address: Vec<String> =
+            sentinel.query(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME]).await;
+        address.last() == Some(&self.servers[1].secure_port().to_string())
     }
 }
