@@ -464,7 +464,7 @@ impl WatchManager {
         let (n, op_code) = if i <= 2 { (3, OpCode::SetWatches) } else { (5, OpCode::SetWatches2) };
         let request = SetWatchesRequest { relative_zxid: last_zxid, paths: &paths[..n] };
         let operation = SessionOperation::new(op_code, &request);
-        // Each with an xid of its own: with one for all, the reply to the second of two would find no request, and
+        // Each has a different xid: with one for all, the reply to the second of two would find no request, and
         // every further connection would fail alike.
         depot.push_request(operation);
         paths[..=i].iter_mut().for_each(|v| v.clear());

@@ -83,7 +83,7 @@ pub(crate) fn batches(schedule: &Schedule, due: Vec<Arc<Lease>>) -> Vec<Batch> {
             continue;
         };
         // Only now: until here another thread may have changed the mode or released the lease, and the store
-        // would answer a renewal of what was before as lost.
+        // would answer a renewal in the former mode as lost.
         match lease.due_for_renewal() {
             Some(mode) => {
                 let shard = lease.client.store.shard(&lease.key);

@@ -30,7 +30,7 @@ async fn a_connection_that_is_back_in_time_costs_nothing() {
     let znodes = server.znodes().await;
     let all_wait = async || znodes.ephemerals("/lock").await.len() == 2 * WAITERS + 1;
     eventually("all to wait", LIMIT, all_wait).await;
-    // What they have sent until here is answered first.
+    // Commands that they have sent until here are answered first.
     here.reentrant("another").acquire().await.unwrap().release().await.unwrap();
 
     proxy.cut().await;
