@@ -566,3 +566,35 @@ impl WatcherKind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_lite::future::block_on;
+
+    use super::*;
+
+    /// The replies to both requests are read before the client is connected again.
+    #[test]
+    fn the_watches_that_one_request_has_no_room_for_have_another_xid() {
+        let (_sender, state) = sync::watch::channel(SessionState::Disconnected);
+        let mut manager = WatchManager::new(Weak::new(), state);
+        let paths = (0..400).map(|number| format!("/{number:0>500}"));
+        let watch = |path: String| {
+            manager.create_watcher(&path, WatchMode::Data, OpCode::GetData, ErrorCode::Ok)
+        };
+        let _watched: Vec<_> = paths.map(watch).collect();
+        let (mut depot, mut written) = (Depot::new(), Vec::new());
+        manager.resend_watches(0, &mut depot);
+        block_on(depot.write_to(&mut written)).expect("memory");
+
+        let mut rest = &*written;
+        let mut requests = 0;
+        while let Some((length, after)) = rest.split_first_chunk() {
+            let (request, next) = after.split_at(i32::from_be_bytes(*length) as usize);
+            let xid = request.first_chunk().expect("it begins with its xid");
+            depot.pop_request(i32::from_be_bytes(*xid)).expect("a request of this xid");
+            (requests, rest) = (requests + 1, next);
+        }
+        assert_eq!(requests, 2);
+    }
+}

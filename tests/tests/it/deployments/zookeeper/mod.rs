@@ -4,9 +4,9 @@ mod cancellation;
 mod crowd;
 mod leader;
 mod losses;
-mod many_watches;
 mod members;
 mod pauses;
+mod requests;
 mod resource;
 mod unanswered;
 
